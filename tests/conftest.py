@@ -1,4 +1,4 @@
-"""Beside it lies `fakes.py`; this file puts the folder on the import path of every test."""
+"""Folders of the tests' own, apart from what the user has."""
 
 import atexit
 import os
@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 
-from real_model import smollm2  # noqa: F401  # a fixture of every test
+from tests.real_model import smollm2  # noqa: F401  # a fixture of every test
 
 # Some tests load grammars while they are collected, so a fixture would come too late to keep these, and the child
 # processes of tests, from the user's own cache; what they learn stays out of the user's data likewise, and their model

@@ -16,6 +16,7 @@ from codespec.protocols import (
     Logits,
     Proposal,
     Sampler,
+    Target,
 )
 
 
@@ -116,7 +117,7 @@ class TableTarget:
         self.forks.append(other)
         return other
 
-    def decode_each(self, forks: Sequence[TableTarget], tokens: Sequence[int]) -> Logits:
+    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
         self.passes += 1
         if self.abort_at:
             raise Aborted

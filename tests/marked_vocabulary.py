@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import gguf
-from byte_vocabulary import _printable, smallest
+
+from tests.byte_vocabulary import _printable, smallest
 
 
 def write(

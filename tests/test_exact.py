@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from drafting import drafting_engine
 
 from codespec.completion.completer import Completer
 from codespec.completion.request import Request
 from codespec.config import Config
 from codespec.engine.combinations import SOURCES
 from codespec.protocols import Sampling
+from tests.drafting import drafting_engine
 
 FILES = sorted((Path(__file__).parent.parent / "codespec").rglob("*.py"))
 POSITIONS = 12

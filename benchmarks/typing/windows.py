@@ -16,7 +16,6 @@ from benchmarks.typing.passages import Passage
 from benchmarks.typing.typist import Window
 from codespec.protocols import CodespecError
 
-_DRIVERS = Path(__file__).parents[2] / "tests" / "editors"
 EDITORS = ("vscode", "neovim")
 _HELP = "`make test-editors` installs all of it"
 
@@ -44,17 +43,13 @@ def window(editor: str, settings: Mapping[str, Any], pictures: Path) -> Iterator
     Raises:
         CodespecError: it is not there.
     """
-    sys.path.insert(0, str(_DRIVERS))
-    try:
-        with (_vscode if editor == "vscode" else _neovim)(settings, pictures) as found:
-            yield found
-    finally:
-        sys.path.remove(str(_DRIVERS))
+    with (_vscode if editor == "vscode" else _neovim)(settings, pictures) as found:
+        yield found
 
 
 @contextlib.contextmanager
 def _neovim(settings: Mapping[str, Any], _pictures: Path) -> Iterator[Window]:
-    neovim_editor: Any = import_module("neovim_editor")
+    neovim_editor: Any = import_module("tests.editors.neovim_editor")
     kinds = neovim_editor.kinds()
     if not kinds:
         raise CodespecError(f"missing: {', '.join(neovim_editor.MISSING)}; {_HELP}")
@@ -135,9 +130,9 @@ class Neovim:
 
 @contextlib.contextmanager
 def _vscode(settings: Mapping[str, Any], pictures: Path) -> Iterator[Window]:
-    conftest: Any = import_module("conftest")
-    code_server: Any = import_module("code_server")
-    vscode_window: Any = import_module("vscode_window")
+    conftest: Any = import_module("tests.editors.conftest")
+    code_server: Any = import_module("tests.editors.code_server")
+    vscode_window: Any = import_module("tests.editors.vscode_window")
     if missing := conftest.missing():
         raise CodespecError(f"missing: {', '.join(missing)}; {_HELP}")
     with tempfile.TemporaryDirectory(prefix="codespec-typing-") as home, contextlib.ExitStack() as stack:

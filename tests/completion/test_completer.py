@@ -224,7 +224,7 @@ def test_a_time_budget_ends_a_generation(engine):
 
 
 def test_a_draft_that_cannot_be_loaded_changes_nothing(engine, tmp_path):
-    import byte_vocabulary
+    from tests import byte_vocabulary
 
     path = tmp_path / "bytes.gguf"
     byte_vocabulary.write(path)  # no weights

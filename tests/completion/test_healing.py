@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drafting import drafting_engine
-from fakes import FakeVocabulary
 
 from codespec import Completer, Config, Request, Sampling
 from codespec.completion.ending.fitted_state import FittedState, FreeState
@@ -16,6 +14,8 @@ from codespec.completion.open_documents import OpenDocuments
 from codespec.languages import by_id
 from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET
+from tests.drafting import drafting_engine
+from tests.fakes import FakeVocabulary
 
 BASE = replace(Config(), max_tokens=24, time_budget_ms=0)
 TEXT = """import argparse

@@ -11,11 +11,11 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from vocabularies import skip_without, vocabulary_files
 
 from codespec.completion.lead import LONGEST_LEAD, lead_of
 from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET
+from tests.vocabularies import skip_without, vocabulary_files
 
 PLACES = int(os.environ.get("CODESPEC_PLACES", "400"))
 ROOT = Path(__file__).parents[2]

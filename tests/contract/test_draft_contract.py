@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from fakes import FakeVocabulary, Table, TableTarget, TextGrammar, oracle_draft, random_draft
 
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.combined import CombinedDraft
@@ -19,6 +18,7 @@ from codespec.draft.vocabulary_mapping import TrimmedVocabularyTarget
 from codespec.draft.window.window_draft import WindowDraft
 from codespec.protocols import Draft, Sampling
 from codespec.speculative.sampling import LogitSampler
+from tests.fakes import FakeVocabulary, Table, TableTarget, TextGrammar, oracle_draft, random_draft
 
 VOCABULARY = FakeVocabulary(["def ", "return", "(x)", ": ", "é", "if "])
 TEXTS = ["def f(x): return x\n", "def g(x): return é\n", "return x", "return y", "if x: return (x)", "if x"]

@@ -11,10 +11,10 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from grammar_fakes import EMPTY, ENDS, TOKENS, SetState, small_tokenizer
 
 from codespec.grammar import Grammar
 from codespec.protocols import GrammarState
+from tests.grammar_fakes import EMPTY, ENDS, TOKENS, SetState, small_tokenizer
 
 V = len(TOKENS)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from windows import own_process
+
+from tests.daemon.windows import own_process
 
 
 @pytest.fixture

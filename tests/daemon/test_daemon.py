@@ -11,10 +11,13 @@ import time
 from functools import partial
 
 import pytest
-from adapters import weights_of, write_adapter
-from lsp.helpers import running, until
 from lsprotocol import types
-from windows import (
+
+from codespec.config import Config
+from codespec.daemon.start import Unreachable, reach, stop_model_process
+from codespec.protocols import CodespecError
+from tests.adapters import weights_of, write_adapter
+from tests.daemon.windows import (
     LONG,
     TEXT,
     WAIT_S,
@@ -27,10 +30,7 @@ from windows import (
     request,
     window,
 )
-
-from codespec.config import Config
-from codespec.daemon.start import Unreachable, reach, stop_model_process
-from codespec.protocols import CodespecError
+from tests.lsp.helpers import running, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and sockets of POSIX")
 

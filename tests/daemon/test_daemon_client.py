@@ -8,13 +8,13 @@ import sys
 from multiprocessing.connection import Listener, Pipe
 
 import pytest
-from windows import WAIT_S, InThread, Window, begun, eventually, request
 
 from codespec.config import Config
 from codespec.daemon.address import Endpoint
 from codespec.daemon.link import Lost, SocketLink
 from codespec.daemon.wire import Channel
 from codespec.protocols import CodespecError
+from tests.daemon.windows import WAIT_S, InThread, Window, begun, eventually, request
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sockets of POSIX")
 

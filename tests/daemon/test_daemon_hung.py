@@ -10,10 +10,10 @@ import sys
 import time
 
 import pytest
-from windows import InThread, eventually, own_process, process_of, request, window
 
 from codespec.daemon.start import stop_model_process
 from codespec.daemon.wire import GREETING_S
+from tests.daemon.windows import InThread, eventually, own_process, process_of, request, window
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are not stopped and sockets not filled")
 

@@ -10,19 +10,19 @@ from multiprocessing.connection import Client
 from pathlib import Path
 
 import pytest
-from lsp.helpers import raw
-from windows import (
+
+from codespec.daemon.address import endpoint
+from codespec.daemon.process import ModelProcess
+from codespec.daemon.start import reach, stop_model_process
+from codespec.daemon.wire import Channel
+from tests.daemon.windows import (
     WAIT_S,
     eventually,
     has_ended,
     request,
     window,
 )
-
-from codespec.daemon.address import endpoint
-from codespec.daemon.process import ModelProcess
-from codespec.daemon.start import reach, stop_model_process
-from codespec.daemon.wire import Channel
+from tests.lsp.helpers import raw
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and sockets of POSIX")
 

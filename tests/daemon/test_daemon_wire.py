@@ -10,7 +10,6 @@ from dataclasses import MISSING, fields, replace
 from multiprocessing.connection import Pipe
 
 import pytest
-from windows import WAIT_S, eventually
 
 from codespec.completion.request import Completion, Request
 from codespec.completion.trace import Pass
@@ -24,6 +23,7 @@ from codespec.edits.request import Edit, EditOffer, EditRequest, OtherDocument, 
 from codespec.protocols import Snippet
 from codespec.text_difference import common_ends
 from codespec.worker.decode_thread import DecodeThread
+from tests.daemon.windows import WAIT_S, eventually
 
 
 def test_a_window_logs_what_is_logged_about_models(caplog):

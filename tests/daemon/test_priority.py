@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from decode_gate import WAIT_S, Gate, Idler, submit
-from windows import LONG, InThread, begun, eventually, process_of, request, window
 
 from codespec.daemon.priority import LOW, Priority, _is_grouped
 from codespec.worker.decode_thread import DecodeThread
+from tests.daemon.windows import LONG, InThread, begun, eventually, process_of, request, window
+from tests.decode_gate import WAIT_S, Gate, Idler, submit
 
 SESSION = Path("/proc/self/autogroup")
 SHARED_BY_SESSIONS = (

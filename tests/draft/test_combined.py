@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from fakes import SetGrammar, Table, TableTarget
 
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.combined import CombinedDraft
@@ -17,6 +16,7 @@ from codespec.draft.ngram import NgramDraft
 from codespec.protocols import Limits, Proposal, Sampling
 from codespec.speculative.generate import Generator
 from codespec.speculative.sampling import LogitSampler
+from tests.fakes import SetGrammar, Table, TableTarget
 
 SAMPLER = LogitSampler(Sampling(), 1)
 END = frozenset({0})

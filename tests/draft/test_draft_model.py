@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from fakes import FakeVocabulary, SetGrammar, Table, TableTarget, TextGrammar
 
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.forced import ForcedDraft
@@ -15,6 +14,7 @@ from codespec.draft.sequence import HeldSequence, common_prefix
 from codespec.draft.text import whole_characters
 from codespec.protocols import Aborted, CodespecError, Proposal, Sampling
 from codespec.speculative.sampling import LogitSampler
+from tests.fakes import FakeVocabulary, SetGrammar, Table, TableTarget, TextGrammar
 
 END = frozenset({0})
 SAMPLER = LogitSampler(Sampling(temperature=0.8, seed=5, top_k=10), 1)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from drafting import drafting_engine
 
 from codespec.completion.completer import Completer
 from codespec.completion.learning import WorkspaceLearner
@@ -23,6 +22,7 @@ from codespec.paths import folder_of
 from codespec.privacy.secrets import is_secret
 from codespec.protocols import Limits, Sampling
 from codespec.speculative.sampling import LogitSampler
+from tests.drafting import drafting_engine
 
 VOCABULARY = "0123abcd"
 SAMPLER = LogitSampler(Sampling(), 0)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes import FakeVocabulary, SetGrammar, Table, TableTarget, TextGrammar
 
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.markers import Markers, shared_markers
@@ -19,6 +18,7 @@ from codespec.draft.text import exact_tokens, spelled, tokenize_after
 from codespec.protocols import Aborted, CodespecError, Limits, Proposal, Sampling
 from codespec.speculative.generate import Generator
 from codespec.speculative.sampling import LogitSampler
+from tests.fakes import FakeVocabulary, SetGrammar, Table, TableTarget, TextGrammar
 
 TARGET = FakeVocabulary(["def ", "return", " x", "(x)", ": ", "é", "if ", ":\n", "  "])
 OWN = FakeVocabulary(["de", "f f", "return ", "x", "(", "x)", " é", "if", "\n"])
@@ -370,9 +370,8 @@ def test_a_long_text_keeps_its_kv_cache() -> None:
 def permuted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The embedded draft with its token ids shuffled."""
     pytest.importorskip("gguf")
-    import permuted as module
-
     from codespec.models.registry import EMBEDDED
+    from tests import permuted as module
 
     return module.write(EMBEDDED / "draft-python.gguf", tmp_path_factory.mktemp("gguf") / "permuted.gguf")
 

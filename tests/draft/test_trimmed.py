@@ -4,9 +4,7 @@ import json
 
 import gguf
 import numpy as np
-import permuted
 import pytest
-from fakes import Table, TableTarget
 
 from codespec.cli.main import main
 from codespec.draft.draft_length import FixedLengthDraft
@@ -18,6 +16,8 @@ from codespec.models.index import best_draft
 from codespec.models.info import inspect
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Limits, Sampling
+from tests import permuted
+from tests.fakes import Table, TableTarget
 
 DRAFT = EMBEDDED / "draft-python.gguf"
 TOKENS = np.array([1, 3, 4, 7])  # of 9

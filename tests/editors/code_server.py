@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from common import ROOT
+from tests.editors.common import ROOT
 
 EXTENSION = ROOT / "editors" / "vscode"
 VSIX = sorted(EXTENSION.glob("codespec-*.vsix"))

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import code_server
-import other_extension
 import pytest
-from common import ROOT
-from vscode_window import Editor
+
+from tests.editors import code_server, other_extension
+from tests.editors.common import ROOT
+from tests.editors.vscode_window import Editor
 
 
 def missing() -> list[str]:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from common import STUB
+from tests.editors.common import STUB
 
 TEXT = "count = 0\nfor x in items:\n    count += 1\nprint(count)\n"
 MANUAL = {"codespec.command": STUB}

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common import ROOT
-from neovim_screen import GHOST_COLOUR, Screen
+from tests.editors.common import ROOT
+from tests.editors.neovim_screen import GHOST_COLOUR, Screen
 
 PLUGIN = ROOT / "editors" / "neovim"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 import pytest
-from common import ROOT
-from neovim_editor import MISSING, kinds
+
+from tests.editors.common import ROOT
+from tests.editors.neovim_editor import MISSING, kinds
 
 NO_NATIVE = "missing: a Neovim of 0.12 or newer, for its own inline completion (tests/editors/debian)"
 

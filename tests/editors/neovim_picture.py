@@ -7,7 +7,7 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from neovim_screen import Cell, Screen
+from tests.editors.neovim_screen import Cell, Screen
 
 WIDTH, HEIGHT = 8.4, 18
 

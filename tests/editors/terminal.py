@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from common import PYTHON, ROOT
+
+from tests.editors.common import PYTHON, ROOT
 
 try:
     import fcntl

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from common import LOOPS
-from terminal import Terminal, environment, need, program, recipe, running
+from tests.editors.common import LOOPS
+from tests.editors.terminal import Terminal, environment, need, program, recipe, running
 
 EMACS = program("CODESPEC_EMACS", "emacs")
 CLIENT = program("CODESPEC_EMACSCLIENT", "emacsclient")

@@ -14,10 +14,11 @@ import signal
 import subprocess
 
 import pytest
-from common import CALLS, PYTHON, REAL, ROOT, STUB, WHY_NOTHING
-from neovim_editor import editing
-from neovim_fixtures import folder, kind
-from neovim_picture import draw
+
+from tests.editors.common import CALLS, PYTHON, REAL, ROOT, STUB, WHY_NOTHING
+from tests.editors.neovim_editor import editing
+from tests.editors.neovim_fixtures import folder, kind
+from tests.editors.neovim_picture import draw
 
 __all__ = ["folder", "kind"]
 

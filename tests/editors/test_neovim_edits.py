@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from common import EDIT_MODEL, PRICES, REAL, ROOT, STUB
-from neovim_editor import Editor, editing, running
-from neovim_fixtures import folder, kind
-from neovim_picture import draw
+
+from tests.editors.common import EDIT_MODEL, PRICES, REAL, ROOT, STUB
+from tests.editors.neovim_editor import Editor, editing, running
+from tests.editors.neovim_fixtures import folder, kind
+from tests.editors.neovim_picture import draw
 
 __all__ = ["folder", "kind"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from common import PYTHON, STUB
-from neovim_editor import editing
-from neovim_fixtures import folder, kind
+
+from tests.editors.common import PYTHON, STUB
+from tests.editors.neovim_editor import editing
+from tests.editors.neovim_fixtures import folder, kind
 
 __all__ = ["folder", "kind"]
 
@@ -283,7 +284,7 @@ def test_the_help_has_its_tags(kind, folder):
 
 
 def make_help(folder):
-    from neovim_editor import PLUGIN
+    from tests.editors.neovim_editor import PLUGIN
 
     copied = folder / "help" / "doc"
     copied.mkdir(parents=True)
@@ -292,7 +293,7 @@ def make_help(folder):
 
 
 def test_every_option_is_in_the_help_and_the_readme(kind, folder):
-    from neovim_editor import PLUGIN
+    from tests.editors.neovim_editor import PLUGIN
 
     with editing(kind, folder, STUB, "abc\n") as editor:
         defaults = editor.lua("return require('codespec.options').defaults")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 
-from common import LOOPS, PYTHON, ROOT
-from neovim_editor import PLUGIN, running
-from neovim_fixtures import folder, kind
+from tests.editors.common import LOOPS, PYTHON, ROOT
+from tests.editors.neovim_editor import PLUGIN, running
+from tests.editors.neovim_fixtures import folder, kind
 
 __all__ = ["folder", "kind"]
 

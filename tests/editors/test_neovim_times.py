@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from statistics import median
 
-from common import STUB
-from neovim_editor import editing
-from neovim_fixtures import folder, kind
+from tests.editors.common import STUB
+from tests.editors.neovim_editor import editing
+from tests.editors.neovim_fixtures import folder, kind
 
 __all__ = ["folder", "kind"]
 

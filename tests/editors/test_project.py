@@ -12,8 +12,8 @@ import shlex
 import shutil
 import subprocess
 
-from common import ROOT
-from terminal import environment, need, program, running
+from tests.editors.common import ROOT
+from tests.editors.terminal import environment, need, program, running
 
 NVIM = program("CODESPEC_NVIM", "nvim")
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from common import LOOPS, ROOT, STUB
-from terminal import Terminal, environment, need, program, recipe, running
+from tests.editors.common import LOOPS, ROOT, STUB
+from tests.editors.terminal import Terminal, environment, need, program, recipe, running
 
 VIM = program("CODESPEC_VIM", "vim")
 SCREEN = (

@@ -10,7 +10,8 @@ import re
 import signal
 
 import pytest
-from common import CALLS, REAL
+
+from tests.editors.common import CALLS, REAL
 
 SEARCHES = """def first(items):
     for item in items:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from common import EDIT_MODEL, PRICES, REAL
-from drawn_edits import (
+
+from tests.editors.common import EDIT_MODEL, PRICES, REAL
+from tests.editors.drawn_edits import (
     AUTOMATIC,
     DRAWN,
     MANUAL,
@@ -18,7 +19,7 @@ from drawn_edits import (
     rename,
     wait_for,
 )
-from test_vscode import close_page, page_with
+from tests.editors.test_vscode import close_page, page_with
 
 FAR = "count = 0\n" + "\n" * 60 + "print(count)\n"
 

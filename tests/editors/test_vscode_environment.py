@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from common import PYTHON, REAL
+from tests.editors.common import PYTHON, REAL
 
 
 def test_on_the_path_and_by_a_setting(window, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from drawn_edits import TEXT, drawn, name, open_editor
+from tests.editors.drawn_edits import TEXT, drawn, name, open_editor
 
 
 def notebook(*cells: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from drawn_edits import MANUAL, offered, rename, wait_for
+
+from tests.editors.drawn_edits import MANUAL, offered, rename, wait_for
 
 
 @pytest.fixture

@@ -5,8 +5,20 @@ from __future__ import annotations
 import time
 
 import pytest
-from drawn_edits import AUTOMATIC, MANUAL, PREFIX, TEXT, drawn, name, never_drawn, open_editor, rename, wait_for
-from other_extension import GHOST
+
+from tests.editors.drawn_edits import (
+    AUTOMATIC,
+    MANUAL,
+    PREFIX,
+    TEXT,
+    drawn,
+    name,
+    never_drawn,
+    open_editor,
+    rename,
+    wait_for,
+)
+from tests.editors.other_extension import GHOST
 
 PAUSE_S = 1.5
 """After which an edit that comes by itself would be there."""

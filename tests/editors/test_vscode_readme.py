@@ -14,13 +14,14 @@ import sys
 import zipfile
 from pathlib import Path
 
-import code_server
 import pytest
-from code_server import EXTENSION
-from common import CALLS, ROOT
-from test_vscode import name, notifications, to_the_last_line
-from test_vscode_server import press_button
-from vscode_window import Editor
+
+from tests.editors import code_server
+from tests.editors.code_server import EXTENSION
+from tests.editors.common import CALLS, ROOT
+from tests.editors.test_vscode import name, notifications, to_the_last_line
+from tests.editors.test_vscode_server import press_button
+from tests.editors.vscode_window import Editor
 
 MINUTES = 15
 """For each step: the packages of a Python environment come from the network."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import os
 
-from common import CALLS, REAL
-from real_model import as_installed
-from test_vscode import close_page, name, notifications, to_the_last_line, trace
+from tests.editors.common import CALLS, REAL
+from tests.editors.test_vscode import close_page, name, notifications, to_the_last_line, trace
+from tests.real_model import as_installed
 
 ACCOUNT = '''"""Bank accounts."""
 

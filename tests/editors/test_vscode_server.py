@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from common import STUB, WHY_NOTHING
-from test_vscode import close_page, name, notifications, trace
+
+from tests.editors.common import STUB, WHY_NOTHING
+from tests.editors.test_vscode import close_page, name, notifications, trace
 
 STUBBED = {"codespec.max_tokens": 20, "codespec.generate_ahead": False, "codespec.prefetch": False}
 

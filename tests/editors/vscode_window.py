@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from code_server import WAIT_S, CodeServer, wait_until
-from common import ROOT
+from tests.editors.code_server import WAIT_S, CodeServer, wait_until
+from tests.editors.common import ROOT
 
 LIST_MS = WAIT_S * 1_000 / 3
 """For an entry of a list, before the list is brought up again."""

@@ -1,10 +1,10 @@
 """A field that is renamed where its class binds it: the rest of the class follows, and nothing else."""
 
 import pytest
-from test_renames import request
 
 from codespec.edits.difference import applied
 from codespec.edits.renames import rest_of_rename
+from tests.edits.test_renames import request
 
 DATACLASS = """@dataclass
 class Circle:

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from adapters import matrices, weights_of, write_adapter, write_model, write_tensors
 
 from codespec import Completer, Config, Request
 from codespec.cli.main import main
@@ -25,6 +24,7 @@ from codespec.llama.model import Model
 from codespec.lsp.settings import needs_reload
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, adapters_folder
 from codespec.protocols import CodespecError, Limits, Sampling
+from tests.adapters import matrices, weights_of, write_adapter, write_model, write_tensors
 
 DRAFT = EMBEDDED / "draft-python.gguf"
 QUERY = "blk.0.attn_q.weight"

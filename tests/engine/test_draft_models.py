@@ -7,7 +7,6 @@ import shutil
 import threading
 import time
 
-import permuted
 import pytest
 
 from codespec.draft.draft_length import FixedLengthDraft
@@ -16,6 +15,7 @@ from codespec.llama.model import Model
 from codespec.models.info import inspect
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Limits
+from tests import permuted
 
 PROMPT = [*range(1000, 1040)]
 

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from drafting import drafting_engine
 
 from codespec import LocalEngine
 from codespec.grammar import Grammar
 from codespec.protocols import Limits, Sampling, Statistics
+from tests.drafting import drafting_engine
 
 CODE = '''\
 def area(width, height):

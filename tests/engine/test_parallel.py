@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from fakes import SetGrammar, Table, TableTarget, random_grammar
 
 from codespec.engine.parallel import TOGETHER, ParallelSequences
 from codespec.llama.context import Context
@@ -10,6 +9,7 @@ from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Aborted, CodespecError, ContextFull, Limits, Sampling
 from codespec.speculative.generate import Generator
+from tests.fakes import SetGrammar, Table, TableTarget, random_grammar
 
 VOCABULARY = 40
 END = frozenset({0})

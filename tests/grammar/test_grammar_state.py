@@ -8,16 +8,16 @@ import random
 import threading
 from pathlib import Path
 
-import byte_vocabulary
 import llguidance
 import numpy as np
 import pytest
-from grammar_fakes import CONTROL, EMPTY, ENDS, TOKENS, small_tokenizer
 
 from codespec.grammar import Grammar, GrammarError, LlguidanceState, Tokenizer, byte_tokenizer
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.protocols import CodespecError, GrammarState
+from tests import byte_vocabulary
+from tests.grammar_fakes import CONTROL, EMPTY, ENDS, TOKENS, small_tokenizer
 
 V = len(TOKENS)
 

@@ -12,14 +12,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from fuzz import generators
-from fuzz.exercise import Report, exercise, feed_on
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codespec.grammar import Grammar, GrammarError, byte_tokenizer, cache, sandbox
 from codespec.grammar.sandbox_child import examine_in_copy
 from codespec.protocols import CodespecError
+from tests.fuzz import generators
+from tests.fuzz.exercise import Report, exercise, feed_on
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="limits are per process, and here is no fork")
 

@@ -10,8 +10,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from fuzz.jsonrpc import STUB, Session, fuzz, unexpected
-from fuzz.messages import Generator, framed, initialize_params, must_answer
+
+from tests.fuzz.jsonrpc import STUB, Session, fuzz, unexpected
+from tests.fuzz.messages import Generator, framed, initialize_params, must_answer
 
 
 @pytest.mark.slow

@@ -26,16 +26,14 @@ from typing import Any, ClassVar
 
 import httpx
 
-sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
-
-from codespec import Config  # noqa: E402
-from codespec.config_sections import TargetConfig  # noqa: E402
-from codespec.models.registry import EMBEDDED_TARGET  # noqa: E402
-from tests.http.answer_forms import events  # noqa: E402
-from tests.http.any_request import REPEATED, TEXTS, any_prompt, stops_for  # noqa: E402
-from tests.http.http_servers import serving  # noqa: E402
-from tests.http.same_answers import NOT_KEPT  # noqa: E402
-from tests.remote.real_llama_server import MISSING, binary, running  # noqa: E402
+from codespec import Config
+from codespec.config_sections import TargetConfig
+from codespec.models.registry import EMBEDDED_TARGET
+from tests.http.answer_forms import events
+from tests.http.any_request import REPEATED, TEXTS, any_prompt, stops_for
+from tests.http.http_servers import serving
+from tests.http.same_answers import NOT_KEPT
+from tests.remote.real_llama_server import MISSING, binary, running
 
 MARGIN = 0.1
 """Of the logarithms of two probabilities."""

@@ -2,7 +2,8 @@
 
 import httpx
 import pytest
-from http_servers import serving, with_chat_template
+
+from tests.http.http_servers import serving, with_chat_template
 
 
 @pytest.fixture(scope="session")

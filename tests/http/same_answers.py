@@ -24,14 +24,12 @@ from typing import Any
 
 import httpx
 
-sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
-
-from codespec import Config  # noqa: E402
-from codespec.config_sections import TargetConfig  # noqa: E402
-from tests.http.answer_forms import Form, form_of  # noqa: E402
-from tests.http.any_request import Asked, any_request, stops_for  # noqa: E402
-from tests.http.http_servers import serving, with_chat_template  # noqa: E402
-from tests.http.undrafted import undrafted  # noqa: E402
+from codespec import Config
+from codespec.config_sections import TargetConfig
+from tests.http.answer_forms import Form, form_of
+from tests.http.any_request import Asked, any_request, stops_for
+from tests.http.http_servers import serving, with_chat_template
+from tests.http.undrafted import undrafted
 
 TOLD_EVERY = 10
 NOT_KEPT = httpx.Limits(max_keepalive_connections=0)

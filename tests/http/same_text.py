@@ -19,11 +19,8 @@ from pathlib import Path
 
 import httpx
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-
-from http_servers import serving, with_chat_template  # noqa: E402  # beside this file
-
-from codespec.cli.main import main  # noqa: E402
+from codespec.cli.main import main
+from tests.http.http_servers import serving, with_chat_template
 
 FILES = sorted((Path(__file__).parents[2] / "codespec").glob("*/*.py"))
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "integer"}}}

@@ -5,12 +5,12 @@ import base64
 
 import httpx
 import pytest
-from http_servers import serving
-from raw_client import ask
 
 from codespec.errors import CodespecError
 from codespec.http.security import Access
 from codespec.http.server import keys_of
+from tests.http.http_servers import serving
+from tests.http.raw_client import ask
 
 KEY = "k" * 20
 

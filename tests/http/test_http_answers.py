@@ -4,8 +4,9 @@ import json
 
 import httpx
 import pytest
-from http_servers import until
-from same_text import compare
+
+from tests.http.http_servers import until
+from tests.http.same_text import compare
 
 PROMPT = "def add(a, b):\n"
 

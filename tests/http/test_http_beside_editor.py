@@ -7,7 +7,6 @@ from functools import partial
 
 import httpx
 import pytest
-from http_servers import serving
 
 from codespec.completion.load import load_engine
 from codespec.completion.request import Request
@@ -15,6 +14,7 @@ from codespec.config import Config
 from codespec.config_sections import TargetConfig
 from codespec.daemon.own_models import OwnModels
 from tests.daemon.windows import InThread, Window
+from tests.http.http_servers import serving
 
 PROMPT = "def add(a, b):\n    return a + b\n\n\n"
 LETTERS = 'root ::= ([a-z ] | [à-ÿ] | "☕" | "\\n")*'

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
-from http_servers import serving
 
 from codespec import Config
 from codespec.config_sections import RemoteConfig
 from codespec.daemon.own_models import OwnModels
 from codespec.models.registry import EMBEDDED_TARGET
+from tests.http.http_servers import serving
 from tests.remote.real_llama_server import needs_server, running
 from tests.remote.scoring_stand_ins import StandIn
 

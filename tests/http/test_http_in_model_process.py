@@ -10,7 +10,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from http_servers import until
 
 from codespec.completion.request import Request
 from codespec.config import Config
@@ -19,6 +18,7 @@ from codespec.daemon.start import stop_model_process
 from codespec.http.backend import Backend
 from codespec.worker.decode_thread import DecodeThread
 from tests.daemon.windows import Window
+from tests.http.http_servers import until
 
 ROOT = Path(__file__).parents[2]
 FIELDS = {"prompt": "def f(", "max_tokens": 4}

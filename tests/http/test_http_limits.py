@@ -6,10 +6,10 @@ import time
 
 import httpx
 import pytest
-from http_servers import serving
-from raw_client import BadAnswerError, ask, closed, read_reply, written
 
 from codespec.http.limits import HttpLimits
+from tests.http.http_servers import serving
+from tests.http.raw_client import BadAnswerError, ask, closed, read_reply, written
 
 BODY = {"prompt": "def f(", "max_tokens": 2}
 MOST = 1 << 20

@@ -7,10 +7,8 @@ from contextlib import AsyncExitStack
 
 import httpx
 import pytest
-from http_servers import serving, until
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from raw_client import ask, closed, read_reply, written
 
 from codespec.http.apis.common_fields import AFTER, BEFORE, part_after, part_before
 from codespec.http.apis.json_shape import size_of
@@ -18,6 +16,8 @@ from codespec.http.aside import SMALL
 from codespec.http.body import Memory, Share
 from codespec.http.errors import HttpError
 from codespec.http.limits import HttpLimits
+from tests.http.http_servers import serving, until
+from tests.http.raw_client import ask, closed, read_reply, written
 
 MOST = 1 << 20
 BODY = {"prompt": "def f(", "max_tokens": 2}

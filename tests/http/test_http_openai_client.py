@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import openai
 import pytest
-from http_servers import serving, until
 from pydantic import BaseModel, Field
 
 from codespec.http.security import Access
+from tests.http.http_servers import serving, until
 
 PROMPT = "def add(a, b):\n"
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "A shirt, please."}]

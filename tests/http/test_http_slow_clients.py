@@ -8,10 +8,10 @@ from contextlib import suppress
 
 import httpx
 import pytest
-from http_servers import serving, until
-from raw_client import closed, read_reply, written
 
 from codespec.http.limits import HttpLimits
+from tests.http.http_servers import serving, until
+from tests.http.raw_client import closed, read_reply, written
 
 LIMIT_S, SLACK_S = 1.0, 6.0
 BODY = {"prompt": "def f(", "max_tokens": 2}

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
-from http_servers import serving, until
-from raw_client import ask, written
 
 from codespec.completion.load import load_engine
 from codespec.errors import CodespecError
 from codespec.http.limits import HttpLimits
+from tests.http.http_servers import serving, until
+from tests.http.raw_client import ask, written
 
 PROMPT = "def add(a, b):\n"
 ENDLESS = {"prompt": PROMPT, "max_tokens": 900, "n": 100, "temperature": 1, "grammar": 'root ::= [a-z ]* "éàü"'}

@@ -6,8 +6,6 @@ import contextlib
 
 import numpy as np
 import pytest
-from drafting import drafting_engine
-from hybrid_models import write
 
 from codespec.engine.prompt_cache import PromptCacheSettings
 from codespec.languages import by_id
@@ -16,6 +14,8 @@ from codespec.llama.context import Context
 from codespec.llama.heads import HeadsSequence, HiddenStates, has_heads, heads_work
 from codespec.llama.model import Model
 from codespec.protocols import CodespecError, Limits, Sampling
+from tests.drafting import drafting_engine
+from tests.hybrid_models import write
 
 CODE = "def area(width, height):\n    return width * height\n\n\ndef main():\n    print(area(2, 3))\n"
 

@@ -8,9 +8,6 @@ from statistics import mean
 
 import numpy as np
 import pytest
-from drafting import drafting_engine
-from fakes import FakeDraft
-from hybrid_models import ARCHITECTURES, HEAD, KV_HEADS, LAYERS, write
 
 from codespec.engine.local import LocalEngine
 from codespec.engine.prompt_cache import PromptCacheSettings
@@ -21,6 +18,9 @@ from codespec.llama.model import Model
 from codespec.llama.recurrent import AGAIN, CHECKPOINTS, TAIL
 from codespec.models.info import inspect
 from codespec.protocols import CodespecError, Limits, Sampling
+from tests.drafting import drafting_engine
+from tests.fakes import FakeDraft
+from tests.hybrid_models import ARCHITECTURES, HEAD, KV_HEADS, LAYERS, write
 from tests.llama.keys import rows_of, session
 from tests.llama.random_walk import ALONE, Walk
 

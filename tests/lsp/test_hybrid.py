@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 
 import pytest
-from hybrid_models import write
 from lsprotocol import types
+
+from tests.hybrid_models import write
 
 from .helpers import plain, run_command, running
 

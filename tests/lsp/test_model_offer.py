@@ -10,13 +10,13 @@ from types import SimpleNamespace
 
 import pytest
 from lsprotocol import types
-from real_model import as_installed
-from stand_in_hub import stand_in_hub
 
 from codespec.config import Config
 from codespec.lsp.model_offer import offer_model
 from codespec.models.catalogue import CATALOGUE, PACKAGED
 from codespec.models.registry import EMBEDDED
+from tests.real_model import as_installed
+from tests.stand_in_hub import stand_in_hub
 
 from .helpers import Client, environment, running, until
 

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
-import marked_vocabulary
 import pytest
 
 from codespec import Completer, Config
@@ -17,6 +16,7 @@ from codespec.engine.engine import Drafting, KeptPrompts
 from codespec.llama.model import Model
 from codespec.models.fim import fim_format
 from codespec.protocols import Snippet
+from tests import marked_vocabulary
 
 PIPES = ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"]
 PLAIN = ["<fim_prefix>", "<fim_middle>", "<fim_suffix>"]

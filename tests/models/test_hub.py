@@ -5,7 +5,6 @@ import socket
 import subprocess
 
 import pytest
-from stand_in_hub import stand_in_hub
 
 from codespec.models import hub as hub_module
 from codespec.models.checksums import verify
@@ -13,6 +12,7 @@ from codespec.models.hub import Download, Remote, look_up, pull, remove
 from codespec.models.info import inspect
 from codespec.models.registry import EMBEDDED, models_folder
 from codespec.protocols import CodespecError
+from tests.stand_in_hub import stand_in_hub
 
 DRAFT = (EMBEDDED / "draft-python.gguf").read_bytes()
 SMALL = "ggml-org/Qwen2.5-Coder-0.5B-Q8_0-GGUF"

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stand_in_hub import stand_in_hub
 
 from codespec.cli.main import main
 from codespec.config import load, user_file
@@ -24,6 +23,7 @@ from codespec.models.info import LANGUAGES_KEY, inspect
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, find_target, known, models_folder
 from codespec.models.suggest import SPEED, Machine, best, fits, table, this_machine
 from codespec.protocols import CodespecError
+from tests.stand_in_hub import stand_in_hub
 
 VOCABULARIES = Path(os.environ.get("CODESPEC_VOCABULARIES", ""))
 

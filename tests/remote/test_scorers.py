@@ -7,8 +7,6 @@ import pytest
 
 pytest.importorskip("httpx")
 
-from fakes import SetGrammar
-
 from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import ContextFull, Sampling
@@ -20,6 +18,7 @@ from codespec.remote.scoring.scorers import SglangScorer
 from codespec.remote.scoring.scoring_target import ScoringTarget
 from codespec.remote.scoring.vllm_scorer import VllmScorer
 from codespec.speculative.sparse import SparseSampler, Undecided
+from tests.fakes import SetGrammar
 from tests.remote.scoring_stand_ins import StandIn
 
 SCORERS = {"vllm": VllmScorer, "sglang": SglangScorer}

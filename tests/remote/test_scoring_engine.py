@@ -6,8 +6,9 @@ import traceback
 from contextlib import closing, contextmanager
 
 import numpy as np
-import permuted
 import pytest
+
+from tests import permuted
 
 pytest.importorskip("httpx")
 

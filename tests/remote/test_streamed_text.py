@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from fakes import FakeVocabulary, TextGrammar
 
 from codespec.grammar import Grammar
 from codespec.grammar.tokenizer import byte_tokenizer
 from codespec.remote.streaming.byte_vocabulary import CONTROLS, ByteVocabulary
 from codespec.remote.streaming.streamed_text import StreamedText
+from tests.fakes import FakeVocabulary, TextGrammar
 
 BYTES = ByteVocabulary()
 

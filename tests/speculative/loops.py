@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
-from fakes import Table, TableTarget
 
 from codespec.draft.model import ModelDraft
 from codespec.protocols import Round, Sampling
+from tests.fakes import Table, TableTarget
 
 END = frozenset({0})
 SAMPLED = Sampling(temperature=0.9, seed=11, top_k=20, logit_bias={0: -np.inf})

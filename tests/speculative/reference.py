@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from fakes import Table
 
 from codespec.protocols import FinishReason, GrammarState, Sampling
+from tests.fakes import Table
 
 WORD = 1 << 64
 

@@ -9,18 +9,6 @@ from time import perf_counter
 
 import numpy as np
 import pytest
-from fakes import (
-    FakeDraft,
-    SetGrammar,
-    Table,
-    TableTarget,
-    oracle_draft,
-    random_draft,
-    random_grammar,
-    wrong_draft,
-)
-from loops import END, SAMPLED, joined, model_draft, table
-from reference import target_only
 
 import codespec.speculative.verify as verify_module
 from codespec.draft.acceptance import Acceptance
@@ -32,6 +20,18 @@ from codespec.draft.sequence import HeldSequence
 from codespec.protocols import CodespecError, Draft, Limits, Round, Sampling
 from codespec.speculative.generate import Generator
 from codespec.speculative.verify import Verdict
+from tests.fakes import (
+    FakeDraft,
+    SetGrammar,
+    Table,
+    TableTarget,
+    oracle_draft,
+    random_draft,
+    random_grammar,
+    wrong_draft,
+)
+from tests.speculative.loops import END, SAMPLED, joined, model_draft, table
+from tests.speculative.reference import target_only
 
 CASES = 2_400
 CHUNKS = 8

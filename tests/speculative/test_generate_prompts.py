@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 
 import pytest
-from fakes import Table, TableTarget
-from loops import END, SAMPLED, joined, model_draft, table
-from reference import target_only
 
 from codespec.protocols import CodespecError, Limits
 from codespec.speculative.generate import Generator
+from tests.fakes import Table, TableTarget
+from tests.speculative.loops import END, SAMPLED, joined, model_draft, table
+from tests.speculative.reference import target_only
 
 __all__ = ["table"]
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from fakes import FakeDraft, SetGrammar, Table, TableTarget
-from reference import Law, law_of_texts
 
 import codespec.speculative.sampling as sampling_module
 import codespec.speculative.verify as verify_module
@@ -24,6 +22,8 @@ from codespec.speculative.generate import Generator
 from codespec.speculative.noise import Purpose
 from codespec.speculative.sampling import LogitSampler
 from codespec.speculative.verify import acceptance, verify_rejection
+from tests.fakes import FakeDraft, SetGrammar, Table, TableTarget
+from tests.speculative.reference import Law, law_of_texts
 
 END = frozenset({0})
 EXACT = 1e-12

@@ -9,10 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fakes import SetGrammar, Table, TableTarget, oracle_draft
-from reference import Law, adjust, law_of_texts, next_law, survivors
-from test_generate import check_counts, joined, model_draft, random_case, random_speculator, run
-from test_sampling import random_case as random_logits
 
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.model import ModelDraft
@@ -22,6 +18,10 @@ from codespec.speculative.generate import Generator
 from codespec.speculative.noise import Purpose, uniform
 from codespec.speculative.sampling import LogitSampler
 from codespec.speculative.verify import verification, verify_rejection
+from tests.fakes import SetGrammar, Table, TableTarget, oracle_draft
+from tests.speculative.reference import Law, adjust, law_of_texts, next_law, survivors
+from tests.speculative.test_generate import check_counts, joined, model_draft, random_case, random_speculator, run
+from tests.speculative.test_sampling import random_case as random_logits
 
 END = frozenset({0})
 DRAWS = 30_000

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import reference
-from fakes import SetGrammar
 
 from codespec.protocols import CodespecError, Sampling
 from codespec.speculative import sampling as sampling_module
 from codespec.speculative.noise import gumbel
 from codespec.speculative.ranking import best_ids
 from codespec.speculative.sampling import LogitSampler
+from tests.fakes import SetGrammar
+from tests.speculative import reference
 
 
 def one_state(allowed: np.ndarray | list[int]) -> SetGrammar:

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from fakes import SetGrammar, Table, TableTarget, oracle_draft, random_draft, random_grammar
 
 from codespec.protocols import CodespecError, Limits, Sampling
 from codespec.speculative.generate import Generator
 from codespec.speculative.sampling import LogitSampler
 from codespec.speculative.sparse import SparseSampler, Undecided
+from tests.fakes import SetGrammar, Table, TableTarget, oracle_draft, random_draft, random_grammar
 
 
 def one_state(allowed: np.ndarray) -> SetGrammar:

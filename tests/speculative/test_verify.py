@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from fakes import SetGrammar
 
 from codespec.protocols import CodespecError, Proposal, Sampling
 from codespec.speculative.sampling import LogitSampler
 from codespec.speculative.verify import Verdict, verify_coupled
+from tests.fakes import SetGrammar
 
 END = frozenset({0})
 

@@ -4,10 +4,10 @@ import random
 from pathlib import Path
 
 import pytest
-from fresh_parse import check
 
 from codespec.languages import LANGUAGES, by_id
 from codespec.syntax.tree import new_parser
+from tests.syntax.fresh_parse import check
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 COUNT = 400

@@ -4,7 +4,6 @@ import random
 from types import SimpleNamespace
 
 import pytest
-from fakes import FakeVocabulary
 
 from codespec.completion.ending.tree_check import TreeCheck
 from codespec.completion.open_documents import OpenDocuments
@@ -12,6 +11,7 @@ from codespec.completion.trees import Trees, find_blanking
 from codespec.languages import by_id
 from codespec.syntax.macros import MOST_BYTES, Blanking, Error, conditionals, default, search
 from codespec.syntax.tree import syntax_tree
+from tests.fakes import FakeVocabulary
 
 C = by_id("c")
 

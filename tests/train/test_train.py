@@ -11,9 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import gguf
-import marked_vocabulary
 import numpy as np
 import pytest
+
+from tests import marked_vocabulary
 
 torch = pytest.importorskip("torch", reason="torch is not installed; `make test-train` installs it and runs this file")
 pytest.importorskip("tokenizers", reason="tokenizers is not installed; `make test-train` installs it")

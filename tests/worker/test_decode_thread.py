@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from decode_gate import WAIT_S, Gate, Idler, submit
 
 from codespec.worker.decode_thread import IDLE_S, MOST_TASKS, DecodeThread
 from codespec.worker.jobs import EDIT, OTHER_CLIENT, QUESTION
+from tests.decode_gate import WAIT_S, Gate, Idler, submit
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from fakes import FakeVocabulary
 
 from codespec.completion.ending.ending import Ending
 from codespec.completion.ending.stream import TextStream, follow
@@ -20,6 +19,7 @@ from codespec.completion.open_documents import OpenDocuments
 from codespec.languages import by_id
 from codespec.protocols import Chunk
 from codespec.syntax.tree import syntax_tree
+from tests.fakes import FakeVocabulary
 
 if sys.version_info >= (3, 11):
     import tomllib

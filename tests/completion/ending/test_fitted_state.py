@@ -3,11 +3,11 @@
 import copy
 
 import pytest
-from json_gate import END, Bytes, allowed, json_state, masked
 
 from codespec.completion.ending.fitted_state import FittedState, FreeState
 from codespec.completion.ending.stop_rule import StopRule
 from codespec.completion.ending.suffix_gate import SuffixGate
+from tests.completion.ending.json_gate import END, Bytes, allowed, json_state, masked
 
 
 def fitted(text, lead="", cut=None, vocabulary=None, gate=True):

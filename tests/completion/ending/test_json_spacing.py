@@ -7,11 +7,11 @@ import random
 
 import llguidance
 import pytest
-from json_gate import END, Bytes, allowed, json_grammar, masked
 
 from codespec.completion.ending.fitted_state import FittedState
 from codespec.completion.ending.json_spacing import SpacedState, Spacing
 from codespec.grammar.tokenizer import Tokenizer
+from tests.completion.ending.json_gate import END, Bytes, allowed, json_grammar, masked
 
 EXTRA = (b'": ', b'":', b'"  ', b'",\n', b",\n", b'"\n', b"  ", b", ", b"\n    ", b'":"', b" :")
 FORMATS = [

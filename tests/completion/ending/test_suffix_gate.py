@@ -4,7 +4,6 @@ import json
 import random
 
 import pytest
-from json_gate import Bytes, gate_at
 
 from codespec.completion.ending.ending import Ending, places
 from codespec.completion.ending.fitted_state import FreeState
@@ -14,6 +13,7 @@ from codespec.completion.ending.tidy import Tidy
 from codespec.languages import by_id
 from codespec.patience import within
 from codespec.protocols import Aborted, CodespecError
+from tests.completion.ending.json_gate import Bytes, gate_at
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import byte_vocabulary
 import pytest
-from grammar_fakes import small_tokenizer
 
 from benchmarks.grammar.oracle import Failure, judge
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.check import check
 from codespec.grammar.gbnf.diagnose import diagnose
 from codespec.grammar.gbnf.gbnf import parse
+from tests import byte_vocabulary
+from tests.grammar_fakes import small_tokenizer
 
 ROOT = 'root ::= "a"\n'
 

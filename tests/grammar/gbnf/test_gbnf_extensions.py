@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from grammar_fakes import CONTROL, matches, small_tokenizer
 
 from codespec.cli.main import main
 from codespec.grammar import Grammar, GrammarError, byte_tokenizer
@@ -28,6 +27,7 @@ from codespec.grammar.rules import (
     TokenRef,
     walk,
 )
+from tests.grammar_fakes import CONTROL, matches, small_tokenizer
 
 
 def lit(text: str) -> Literal:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import random
 
-import json_judge
 import pytest
 
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.check import accepts_text
+from tests.grammar.json import json_judge
 
 jsonschema = pytest.importorskip("jsonschema", reason="pip install jsonschema")
 

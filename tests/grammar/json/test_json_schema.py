@@ -6,11 +6,11 @@ import itertools
 import json
 import random
 
-import json_judge
 import pytest
 
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.check import accepts_text
+from tests.grammar.json import json_judge
 
 jsonschema = pytest.importorskip("jsonschema", reason="pip install jsonschema")
 

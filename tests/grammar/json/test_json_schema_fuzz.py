@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("jsonschema", reason="pip install jsonschema")
 
-from fuzz.schemas import try_schema
+from tests.fuzz.schemas import try_schema
 
 SEEDS = [*range(1, 121), 13665]  # the last one: an exclusive bound that the engine overlooks
 

@@ -11,11 +11,11 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import json_judge
 import pytest
 
 from codespec.grammar import Grammar, GrammarError
 from codespec.grammar.check import accepts_text
+from tests.grammar.json import json_judge
 
 FOLDER = Path(os.environ.get("JSON_SCHEMA_TEST_SUITE") or Path(sys.prefix) / "json-schema-suite")
 pytestmark = [

@@ -1,6 +1,6 @@
 """Grammars made to break lexeme fusion, and the comparison of a grammar's languages however it is lowered.
 
-For a long comparison, run ``PYTHONPATH=.:tests python tests/grammar/lower/fusion.py --strings 100000``.
+For a long comparison, run ``python -m tests.grammar.lower.fusion --strings 100000``.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import byte_vocabulary
 import llguidance
-from grammar_fakes import matches
 
 from benchmarks.grammar.oracle import Failure, judge
 from codespec.grammar import GrammarError, byte_tokenizer
 from codespec.grammar.gbnf.gbnf import parse
 from codespec.grammar.lower.lower import lower
 from codespec.grammar.rules import Rules
+from tests import byte_vocabulary
+from tests.grammar_fakes import matches
 
 LETTERS = "abc"
 LENGTH = 5

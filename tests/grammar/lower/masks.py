@@ -1,7 +1,7 @@
 """Masks over token classes beside masks over all tokens of a vocabulary.
 
 For all shipped grammars, and more, over a real vocabulary, along texts and random ways off them, run
-``PYTHONPATH=.:tests:tests/grammar/lower python tests/grammar/lower/masks.py VOCABULARY.gguf [GRAMMAR.gbnf…]``, with
+``python -m tests.grammar.lower.masks VOCABULARY.gguf [GRAMMAR.gbnf…]``, with
 ``--tokens N`` and ``--seed N``.
 """
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-import byte_vocabulary
 import pytest
-from fusion import differences, grammars
-from grammar_fakes import matches
 
 from benchmarks.grammar.oracle import Failure, judge
 from codespec.grammar import Grammar, byte_tokenizer
 from codespec.grammar.gbnf.gbnf import parse
 from codespec.grammar.lower import lexicon
 from codespec.grammar.lower.lower import lexemes, lower
+from tests import byte_vocabulary
+from tests.grammar.lower.fusion import differences, grammars
+from tests.grammar_fakes import matches
 
 
 def test_random_grammars_keep_their_language() -> None:

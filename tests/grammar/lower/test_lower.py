@@ -7,16 +7,16 @@ import random
 import time
 from pathlib import Path
 
-import byte_vocabulary
 import numpy as np
 import pytest
-from grammar_fakes import matches
 
 from benchmarks.grammar.oracle import Failure, Verdict, judge
 from codespec.grammar import Grammar, GrammarError, byte_tokenizer
 from codespec.grammar.gbnf.gbnf import parse
 from codespec.grammar.lower.lower import lower
 from codespec.protocols import CodespecError
+from tests import byte_vocabulary
+from tests.grammar_fakes import matches
 
 CASES = [
     case

@@ -12,9 +12,6 @@ import llguidance
 import numpy as np
 import numpy.typing as npt
 import pytest
-from fusion import LETTERS, grammars, texts
-from grammar_fakes import small_tokenizer
-from masks import Comparison, both
 
 from benchmarks.grammar.texts import texts_for
 from codespec.grammar import Grammar, Tokenizer, class_vocabulary, compiled, shipped
@@ -26,6 +23,9 @@ from codespec.grammar.state import LlguidanceState
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET
+from tests.grammar.lower.fusion import LETTERS, grammars, texts
+from tests.grammar.lower.masks import Comparison, both
+from tests.grammar_fakes import small_tokenizer
 
 UPSTREAM = {
     "arithmetic": 'root ::= (expr "=" ws term "\\n")+\nexpr ::= term ([-+*/] term)*\n'

@@ -1,7 +1,8 @@
 """Which names of JavaScript and TypeScript stand for the same thing."""
 
 import pytest
-from marked import check
+
+from tests.syntax.scopes.marked import check
 
 # The name `new1` has come where it stands; every `old` in brackets is one that stands for the same thing.
 CASES = [

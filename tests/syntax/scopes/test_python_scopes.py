@@ -1,7 +1,8 @@
 """Which names of Python stand for the same thing."""
 
 import pytest
-from marked import check
+
+from tests.syntax.scopes.marked import check
 
 # The name `new` has come where it stands; every `old` in brackets is one that stands for the same thing.
 CASES = [

@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from marked import check, uses
 
 from codespec.languages import by_id
 from codespec.syntax.scopes.renaming import LARGEST, still_called
+from tests.syntax.scopes.marked import check, uses
 
 
 def others(language: str, marked: str) -> None:
