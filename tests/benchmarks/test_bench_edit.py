@@ -17,7 +17,7 @@ from codespec.edits.predictor import EditPredictor
 from codespec.edits.request import Edit, RecentEdit
 from codespec.languages import by_id
 from codespec.protocols import CodespecError
-from tests.edits.scripted import ScriptedEngine
+from tests.edits.scripted import scripted_engine
 
 TEXT = "def f(a):\n    total = a\n    print(size)\n    return size\n"
 RENAMED = TEXT.replace("size", "total")
@@ -57,7 +57,7 @@ def test_a_form_feed_ends_no_line():
 
 def test_right_and_wrong_offers():
     right = outcome(
-        EditPredictor(ScriptedEngine(RENAMED), SweepV1(), renames=False), CASE, 60_000, judge_of(by_id("python"))
+        EditPredictor(scripted_engine(RENAMED), SweepV1(), renames=False), CASE, 60_000, judge_of(by_id("python"))
     )
     assert (right.exact, right.part, right.raw, right.right == right.wanted == right.made) == (
         True,
@@ -66,13 +66,13 @@ def test_right_and_wrong_offers():
         True,
     )
     part = outcome(
-        EditPredictor(ScriptedEngine(TEXT.replace("size", "total", 1)), SweepV1(), renames=False), CASE, 60_000, None
+        EditPredictor(scripted_engine(TEXT.replace("size", "total", 1)), SweepV1(), renames=False), CASE, 60_000, None
     )
     assert (part.exact, part.part, part.right, part.wanted) == (False, True, 9, 18)
-    none = outcome(EditPredictor(ScriptedEngine(TEXT), SweepV1(), renames=False), CASE, 60_000, None)
+    none = outcome(EditPredictor(scripted_engine(TEXT), SweepV1(), renames=False), CASE, 60_000, None)
     assert (none.shown, none.exact, none.raw, none.why) == (False, False, "none", "no edit")
     kept = outcome(
-        EditPredictor(ScriptedEngine(RENAMED.replace("(total)", "(total")), SweepV1(), renames=False),
+        EditPredictor(scripted_engine(RENAMED.replace("(total)", "(total")), SweepV1(), renames=False),
         CASE,
         60_000,
         None,

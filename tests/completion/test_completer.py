@@ -17,6 +17,7 @@ from codespec.languages import by_id
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Snippet
 from codespec.syntax.tree import syntax_tree
+from tests.present import present
 
 BASE = replace(Config(), max_tokens=24, time_budget_ms=0, grammar="none")
 TEXT = "import os\n\n\ndef main(argv):\n    if not argv:\n        raise \n    return os.path.join(*argv)\n"
@@ -292,8 +293,8 @@ def test_behind_much_text_signs_are_judged_beside_a_grammar(engine):
     after = "        g(a);\n    }\n" + "    // Another line.\n" * 60 + "}\n"
     cursor = OpenDocuments(engine).context_at("A.java", by_id("java"), "java", before + after, len(before), "window")
     assert cursor.grammar.state is not None
-    assert cursor.gate.fit(cursor.lead + "        if (a > 1) {\n") is None
-    assert cursor.gate.fit(cursor.lead + "        h(a);\n") == cursor.lead + "        h(a);\n"
+    assert present(cursor.gate).fit(cursor.lead + "        if (a > 1) {\n") is None
+    assert present(cursor.gate).fit(cursor.lead + "        h(a);\n") == cursor.lead + "        h(a);\n"
 
 
 def test_without_a_grammar_the_syntax_tree_is_the_judge(engine):
@@ -302,7 +303,7 @@ def test_without_a_grammar_the_syntax_tree_is_the_judge(engine):
         completion, whole = fill(completer, text, offset, "python", "a.py")
         assert completion.report["grammar"] == "none"
         if completion.finish_reason == "stop" and completion.report["gate"] == "passed":
-            assert syntax_tree(by_id("python"), whole).problems.count == 0
+            assert present(syntax_tree(by_id("python"), whole)).problems.count == 0
 
 
 def test_a_file_that_is_broken_further_up_is_read_from_a_block_on(engine):

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET
 from tests.drafting import drafting_engine
 from tests.fakes import FakeVocabulary
+from tests.present import present
 
 BASE = replace(Config(), max_tokens=24, time_budget_ms=0)
 TEXT = """import argparse
@@ -183,20 +185,20 @@ def test_a_document_is_judged_with_its_word(engine):
         "a.py", by_id("python"), "python", TEXT, TEXT.index("height):") + 3, "window"
     )
     assert cursor.lead == " hei"
-    assert cursor.gate.fit(" hei") == " hei"
-    assert cursor.gate.fit(" hei)") is None
-    assert not cursor.gate.broken
+    assert present(cursor.gate).fit(" hei") == " hei"
+    assert present(cursor.gate).fit(" hei)") is None
+    assert not present(cursor.gate).broken
 
 
 def test_trimming_leaves_the_word(engine):
     text = "print(fo)\n"
     cursor = OpenDocuments(engine).context_at("a.py", by_id("python"), "none", text, 8, "window")
     assert cursor.lead == "(fo"
-    assert cursor.gate.fit("(foo)") == "(foo"
+    assert present(cursor.gate).fit("(foo)") == "(foo"
     # What follows the cursor begins with the word itself.
     cursor = OpenDocuments(engine).context_at("a.py", by_id("python"), "none", "print(value_value_a)\n", 12, "window")
     assert cursor.lead == "(value_"
-    assert cursor.gate.fit("(value_") == "(value_"
+    assert present(cursor.gate).fit("(value_") == "(value_"
 
 
 def test_a_vocabulary_without_the_letters_heals_nothing(engine):
@@ -210,10 +212,7 @@ def test_a_vocabulary_without_the_letters_heals_nothing(engine):
         def tokenize(self, text, special=False):
             return self._own.tokenize(text.replace("ß", "?"), special)
 
-    class Engine:
-        vocabulary = Spare(engine.vocabulary)
-
-    documents = OpenDocuments(Engine())
+    documents = OpenDocuments(SimpleNamespace(vocabulary=Spare(engine.vocabulary)))
     assert documents.context_at("a", by_id("plaintext"), "none", "x größ", 6, "off").lead == ""
     assert documents.context_at("a", by_id("plaintext"), "none", "x größ", 4, "off").lead == " gr"
 

@@ -15,6 +15,7 @@ import pytest
 from codespec.completion.lead import LONGEST_LEAD, lead_of
 from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET
+from tests.present import present
 from tests.vocabularies import skip_without, vocabulary_files
 
 PLACES = int(os.environ.get("CODESPEC_PLACES", "400"))
@@ -57,7 +58,7 @@ def places(seed):
         if number % 3:
             offset = text.rfind("\n", 0, offset) + 1
         if number % 3 == 2:
-            offset += re.compile(r"[ \t]*").match(text, offset).end() - offset
+            offset += present(re.compile(r"[ \t]*").match(text, offset)).end() - offset
         yield text, offset
 
 

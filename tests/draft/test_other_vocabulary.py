@@ -19,6 +19,7 @@ from codespec.protocols import Aborted, CodespecError, Limits, Proposal, Samplin
 from codespec.speculative.generate import Generator
 from codespec.speculative.sampling import LogitSampler
 from tests.fakes import FakeVocabulary, SetGrammar, Table, TableTarget, TextGrammar
+from tests.present import present
 
 TARGET = FakeVocabulary(["def ", "return", " x", "(x)", ": ", "é", "if ", ":\n", "  "])
 OWN = FakeVocabulary(["de", "f f", "return ", "x", "(", "x)", " é", "if", "\n"])
@@ -257,7 +258,7 @@ def test_a_tokenizer_that_refuses_once_leaves_it_usable(monkeypatch: pytest.Monk
 
 def test_logits_that_are_no_numbers() -> None:
     draft = writer()
-    model_of(draft).table.row = lambda _: np.full(OWN.size, np.nan, np.float32)  # type: ignore[method-assign]
+    model_of(draft).table.row = lambda tokens: np.full(OWN.size, np.nan, np.float32)  # type: ignore[method-assign]
     with pytest.raises(CodespecError, match="damaged"):
         propose(draft, [5])
 
@@ -311,7 +312,7 @@ def view(prompt: str, markers: Markers, context_length: int | None = None, gener
         tokens += [THEIRS.control[part]] if part in THEIRS.control else THEIRS.tokenize(part)
     names = {token: name for name, token in OURS.control.items()}
     table = Table(OURS.size, seed=1)
-    table.row = lambda _: (np.arange(OURS.size) == ord("x") + 1).astype(np.float32)  # type: ignore[method-assign]
+    table.row = lambda tokens: (np.arange(OURS.size) == ord("x") + 1).astype(np.float32)  # type: ignore[method-assign]
     model = TableTarget(table)
     draft = OtherVocabularyDraft(model, OURS, THEIRS, markers, context_length, alike=1.0)
     if generated:
@@ -420,7 +421,7 @@ def test_markers_of_real_vocabularies(permuted: Path, engine) -> None:
     target = engine.vocabulary
     with Model(permuted, vocabulary_only=True) as model:
         markers = shared_markers(model.vocabulary, target)
-        assert {target.name(a): model.vocabulary.name(b) for a, b in markers.same.items()} == {
+        assert {target.name(a): model.vocabulary.name(present(b)) for a, b in markers.same.items()} == {
             target.name(a): target.name(a) for a in target.control_tokens
         }
         assert markers.fim == (target.fim_token("pre"), target.fim_token("suf"))

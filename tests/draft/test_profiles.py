@@ -17,6 +17,7 @@ from codespec.languages import by_id
 from codespec.llama.context import Context
 from codespec.models.registry import EMBEDDED_TARGET, find_draft
 from codespec.protocols import CodespecError, Limits
+from tests.present import present
 
 CURVE = CostCurve((0, 512), (1, 8, 33), ((1.0, 2.5, 9.0), (1.5, 3.0, 12.0)), 0.2)
 SETUP = Setup("library", ("EPYC",), 0, 2, "f16", "auto", False, 0)
@@ -46,7 +47,7 @@ def test_nobodys_own_profiles_are_read_by_tests(monkeypatch, tmp_path):
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     assert default_folder() == tmp_path
     monkeypatch.delenv(VARIABLE)
-    assert default_folder().name == "profiles"
+    assert present(default_folder()).name == "profiles"
 
 
 def test_curves_are_found_again(folder, model):

@@ -18,6 +18,7 @@ from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Limits, Sampling
 from tests import permuted
 from tests.fakes import Table, TableTarget
+from tests.present import present
 
 DRAFT = EMBEDDED / "draft-python.gguf"
 TOKENS = np.array([1, 3, 4, 7])  # of 9
@@ -56,7 +57,7 @@ def texts(draft, sampling, grammar=None, target=EMBEDDED_TARGET):
         engine.drafts.choose(draft)
         assert not engine.notes
         found = []
-        for speculate in (FixedLengthDraft(engine.drafts.model, 4), False):
+        for speculate in (FixedLengthDraft(present(engine.drafts.model), 4), False):
             prompt = engine.vocabulary.tokenize("import os\nimport sys\n\n\ndef main(")
             state = engine.grammar_state(grammar) if grammar is not None else None
             chunks = engine.generate(prompt, state, sampling, Limits(60), speculate=speculate)

@@ -5,7 +5,9 @@ import pytest
 from codespec.completion.ending.tree_check import TreeCheck
 from codespec.early_errors import EarlyErrors, early_errors
 from codespec.languages import by_id
-from codespec.syntax.tree import new_parser, syntax_tree
+from codespec.syntax.parsing import new_parser
+from codespec.syntax.tree import syntax_tree
+from tests.present import present
 
 AWAIT = "await outside an async function"
 COMMONJS = "import or export in a CommonJS module"
@@ -13,7 +15,7 @@ COMMONJS = "import or export in a CommonJS module"
 
 def added(language, before, text, after, strict=True, path=""):
     """The kinds of errors that ``text`` brings between ``before`` and ``after``."""
-    tree = syntax_tree(by_id(language), before + after)
+    tree = present(syntax_tree(by_id(language), before + after))
     new = tree.with_text(len(before), text)
     assert not new.problems.count
     early = tree.early_errors(by_id(language), len(before), path)
@@ -70,7 +72,7 @@ def test_the_name_of_a_file_tells_what_may_stand_at_its_top_level():
 
 def test_where_a_document_is_broken_only_what_a_text_touches_counts():
     before, after = "function f( {\n}\nfunction g() {\n  ", "\n  break;\n}"
-    tree = syntax_tree(by_id("javascript"), before + after)
+    tree = present(syntax_tree(by_id("javascript"), before + after))
     assert tree.problems.count
     for text, expected in (("h();", False), ("continue;", True)):
         new = tree.with_text(len(before), text)
@@ -85,7 +87,7 @@ def test_less_strict_than_that_errors_that_were_there_do_not_count():
 
 
 def test_a_language_that_nothing_is_known_of_has_none():
-    root = new_parser("tree_sitter_json").parse(b"[1]").root_node
+    root = present(new_parser("tree_sitter_json")).parse(b"[1]").root_node
     assert early_errors(by_id("json"), root, b"[1]") == set()
     assert EarlyErrors(by_id("json"), root, b"[1]", 1).added(root, b"[1]") == []
 
@@ -93,14 +95,14 @@ def test_a_language_that_nothing_is_known_of_has_none():
 @pytest.mark.parametrize("language", ["javascript", "c"])
 def test_too_deep_nesting_is_not_judged(language):
     text = "x = " + "(" * 3000 + ")" * 3000
-    root = new_parser(by_id(language).parser).parse(text.encode()).root_node
+    root = present(new_parser(by_id(language).parser)).parse(text.encode()).root_node
     assert early_errors(by_id(language), root, text.encode()) == set() or root.has_error
 
 
 def test_the_gate_asks():
     before, after = "let a;\n", "\nf();\n"
     language = by_id("javascript")
-    tree = syntax_tree(language, before + after)
+    tree = present(syntax_tree(language, before + after))
     early = tree.early_errors(language, len(before), "")
     check = TreeCheck(tree, len(before), "", 100, early=early)
     assert check("let b;")
@@ -123,7 +125,7 @@ def test_the_gate_asks():
     ids=["in a part without errors", "between such parts"],
 )
 def test_beside_an_error_of_the_parser_a_text_is_judged(language, text, behind, refused, taken):
-    tree = syntax_tree(by_id(language), text)
+    tree = present(syntax_tree(by_id(language), text))
     assert tree.problems.count
     place = text.index(behind) + len(behind)
     for added, found in ((refused, True), (taken, False)):

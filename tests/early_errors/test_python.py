@@ -10,12 +10,13 @@ from codespec.early_errors.python_excerpt import Cut, newer_syntax, without
 from codespec.languages import by_id
 from codespec.syntax.tree import syntax_tree
 from tests.early_errors import compilers, samples
+from tests.present import present
 
 PYTHON = by_id("python")
 
 
 def refused(before, text, after, strict=True, path=""):
-    tree = syntax_tree(PYTHON, before + after)
+    tree = present(syntax_tree(PYTHON, before + after))
     early = tree.early_errors(PYTHON, len(before), path)
     return bool(tree.with_text(len(before), text).early_errors_added(early, strict))
 
@@ -128,7 +129,7 @@ def test_syntax_of_a_newer_python_is_taken(text):
 
 def test_of_newer_syntax_only_that_is_left_out():
     data = b"type X = int\nx = f'{a['b']}' + f'{a}' + t'{a}'\ndef g[T](): pass\n"
-    root = syntax_tree(PYTHON, data.decode())._root
+    root = present(syntax_tree(PYTHON, data.decode()))._root
     found = {version: len(newer_syntax([root], data, version)) for version in ((3, 11), (3, 12), (3, 14))}
     assert found == {(3, 11): 6, (3, 12): 2, (3, 14): 0}
     left = without(data, 0, len(data), newer_syntax([root], data, (3, 11)))
@@ -152,7 +153,7 @@ def test_where_nothing_answers_a_text_is_refused(monkeypatch, tmp_path):
 def test_what_is_compiled_does_not_grow_with_the_file(size):
     method = "    def f{}(self):\n        x = 1\n        return [x,\n                2]\n\n"
     text = "class A:\n" + "".join(map(method.format, range(size))) + "\nX = [\n" + "    'element',\n" * size + "]\n"
-    tree = syntax_tree(PYTHON, text)
+    tree = present(syntax_tree(PYTHON, text))
     places = [text.index("x = 1", len(text) // 3), text.index("'element'", len(text) - 10 * size)]
     lengths = [len(Cut(tree._root, tree._data, place, place).excerpt().text.replace(b"\n", b"")) for place in places]
     assert lengths[0] < size * len(method) // 2
@@ -180,5 +181,5 @@ def test_pieces_of_real_files_are_taken_where_they_were():
 
 
 def test_a_tree_without_statements_has_no_errors():
-    tree = syntax_tree(PYTHON, "# a\n")
+    tree = present(syntax_tree(PYTHON, "# a\n"))
     assert EarlyErrors(PYTHON, tree._root, b"# a\n", 2).added(tree._root, b"# a\n") == []

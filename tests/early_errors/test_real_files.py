@@ -9,6 +9,7 @@ from codespec.early_errors import early_errors
 from codespec.languages import by_id
 from codespec.syntax.tree import syntax_tree
 from tests.early_errors import compilers, samples
+from tests.present import present
 
 FILES = 30
 INSERTIONS = 6
@@ -33,7 +34,7 @@ def found(language):
 
 
 def all_errors(language, text, path):
-    tree = syntax_tree(by_id(language), text)
+    tree = present(syntax_tree(by_id(language), text))
     return early_errors(by_id(language), tree._root, text.encode(), str(path))
 
 

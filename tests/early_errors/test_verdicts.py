@@ -15,7 +15,7 @@ import pytest
 
 from codespec.early_errors import early_errors
 from codespec.languages import by_id
-from codespec.syntax.tree import new_parser
+from codespec.syntax.parsing import new_parser
 from tests.early_errors import compilers
 
 LANGUAGES = ("javascript", "typescript", "python", "c")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from codespec.protocols import Chunk, Statistics
 
 
@@ -19,6 +21,11 @@ class Bytes:
 
     def token_bytes(self, token):
         return bytes([token]) if token < 256 else b""
+
+
+def scripted_engine(*answers: str, **options: Any) -> Any:
+    """An engine as far as next edits ask it."""
+    return ScriptedEngine(*answers, **options)
 
 
 class ScriptedEngine:

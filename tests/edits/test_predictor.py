@@ -8,7 +8,8 @@ from codespec.edits.formats.sweep import SweepV1
 from codespec.edits.history import EditHistory
 from codespec.edits.predictor import EditPredictor, brings_names
 from codespec.edits.request import EditRequest, OtherDocument
-from tests.edits.scripted import ScriptedEngine
+from tests.edits.scripted import scripted_engine
+from tests.present import present
 
 BEFORE = """def area(width, height):
     size = width * height
@@ -32,7 +33,7 @@ def request(before=BEFORE, after=AFTER, path="a.py", language="python", **more):
 
 
 def predicted(asked, *answers, **engine):
-    predictor = EditPredictor(ScriptedEngine(*answers, **engine), SweepV1(), renames=False)
+    predictor = EditPredictor(scripted_engine(*answers, **engine), SweepV1(), renames=False)
     return predictor.predict(asked), predictor
 
 
@@ -45,7 +46,7 @@ def test_a_rename_is_offered_as_two_small_edits():
 
 
 def test_the_old_window_and_the_last_edits_are_drafts():
-    engine = ScriptedEngine(RENAMED)
+    engine = scripted_engine(RENAMED)
     EditPredictor(engine, SweepV1(), renames=False).predict(request())
     ((_, window, changes),) = engine.asked
     assert window == "\n" + AFTER
@@ -56,7 +57,7 @@ def test_the_old_window_and_the_last_edits_are_drafts():
 
 def test_what_stands_around_the_window_is_a_draft():
     lines = "".join(f"value_{n} = {n}\n" for n in range(40))
-    engine = ScriptedEngine(RENAMED)
+    engine = scripted_engine(RENAMED)
     EditPredictor(engine, SweepV1(), renames=False).predict(request(lines + BEFORE, lines + AFTER))
     ((_, window, _),), (document,) = engine.asked, engine.documents
     before, after = document[: document.index(BREAK)], document[document.index(BREAK) + 1 :]
@@ -95,7 +96,7 @@ def test_what_was_dropped_is_no_part_of_another_offer():
     text, dropped, lines = before.replace("size", "total", 1), set(), []
     for offset in (8, len(text) // 2):
         asked = request(before, text, offset=offset, rejected=frozenset(dropped))
-        offer = EditPredictor(ScriptedEngine(), SweepV1()).predict(asked)
+        offer = present(EditPredictor(scripted_engine(), SweepV1()).predict(asked))
         lines.append([text.count("\n", 0, each.start) for each in offer.edits])
         dropped |= {*offer.parts}
     assert lines == [[1, 10], [19]]
@@ -137,12 +138,12 @@ def test_a_part_is_offered_where_the_rest_is_as_it_was():
 
 
 def test_a_rename_needs_no_model():
-    engine = ScriptedEngine()
+    engine = scripted_engine()
     predictor = EditPredictor(engine, SweepV1())
-    offer = predictor.predict(request())
+    offer = present(predictor.predict(request()))
     assert (offer.applied(AFTER), predictor.by, predictor.attempts, engine.asked) == (RENAMED, "rename", [], [])
     dropped = request(rejected=frozenset(offer.parts))
-    predictor = EditPredictor(ScriptedEngine(RENAMED), SweepV1())
+    predictor = EditPredictor(scripted_engine(RENAMED), SweepV1())
     assert (predictor.predict(dropped), predictor.why) == (None, "rejected")
 
 
@@ -152,7 +153,7 @@ def test_a_rename_goes_on_out_of_sight():
     text = before.replace("def f(size)", "def f(total)")
     lines = []
     for _ in range(3):
-        predictor = EditPredictor(ScriptedEngine(*[""] * 4), SweepV1())
+        predictor = EditPredictor(scripted_engine(*[""] * 4), SweepV1())
         offer = predictor.predict(request(before, text, offset=12))
         if offer is None:
             break
@@ -192,5 +193,5 @@ def test_a_property_keeps_its_name():
     before = "function f(size) {\n  return { size }\n}\n"
     after = before.replace("f(size)", "f(total)")
     asked = request(before, after, path="a.js", language="javascript", offset=16)
-    offer = EditPredictor(ScriptedEngine(), SweepV1()).predict(asked)
+    offer = present(EditPredictor(scripted_engine(), SweepV1()).predict(asked))
     assert offer.applied(after) == "function f(total) {\n  return { size: total }\n}\n"

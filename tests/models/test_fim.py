@@ -17,6 +17,7 @@ from codespec.llama.model import Model
 from codespec.models.fim import fim_format
 from codespec.protocols import Snippet
 from tests import marked_vocabulary
+from tests.present import present
 
 PIPES = ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"]
 PLAIN = ["<fim_prefix>", "<fim_middle>", "<fim_suffix>"]
@@ -187,8 +188,8 @@ def test_an_order_that_the_model_was_not_trained_on_is_told(tmp_path, markers, m
 def test_a_model_of_our_own_names_its_order(tmp_path, order, expected):
     path = marked_vocabulary.write(tmp_path / "m.gguf", QWEN, metadata=[("codespec.fim.order", order)])
     with Model(path, vocabulary_only=True) as model:
-        assert fim_format(model).order == expected
-        assert fim_format(model).family.name == "codespec"
+        assert present(fim_format(model)).order == expected
+        assert present(fim_format(model)).family.name == "codespec"
 
 
 def test_a_model_without_the_training_is_not_asked_for_the_middle(tmp_path):
@@ -208,7 +209,7 @@ def test_an_unknown_family_is_asked_as_llama_cpp_would(tmp_path):
 def test_the_name_of_a_marker_in_a_text_or_path_is_text(tmp_path, markers, defined):
     path = marked_vocabulary.write(tmp_path / "m.gguf", markers, "starcoder2", user_defined=markers if defined else ())
     with Model(path, vocabulary_only=True) as model:
-        layout = fim_format(model)
+        layout = present(fim_format(model))
         names = "".join(markers) + markers[0]
         tokens = Prompts(model.vocabulary, layout).prompt(
             names, names, f"{names}.py", 5000, context=(Snippet(names, names),), repository=markers[0], comment="#"

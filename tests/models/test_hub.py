@@ -6,7 +6,6 @@ import subprocess
 
 import pytest
 
-from codespec.models import hub as hub_module
 from codespec.models.checksums import verify
 from codespec.models.hub import Download, Remote, look_up, pull, remove
 from codespec.models.info import inspect
@@ -128,7 +127,7 @@ def test_no_network():
 
 def test_no_room(hub, monkeypatch):
     usage = shutil.disk_usage(".")._replace(free=1000)
-    monkeypatch.setattr(hub_module.shutil, "disk_usage", lambda folder: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
     with pytest.raises(CodespecError, match=r" MB are needed and there is no room but for 0 MB .*CODESPEC_DATA"):
         pull(look_up(SMALL, hub.url), quiet, hub.url)
 
@@ -219,7 +218,7 @@ def test_a_body_ends_where_the_hub_said(hub, monkeypatch):
 
 def test_a_body_without_an_end_leaves_room_on_the_disk(hub, monkeypatch):
     usage = shutil.disk_usage(".")
-    monkeypatch.setattr(hub_module.shutil, "disk_usage", lambda _: usage._replace(free=(1 << 28) + (32 << 20)))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=(1 << 28) + (32 << 20)))
     hub.sizes["Mine-Q4_0.gguf"] = 0
     hub.more = 1 << 30
     with pytest.raises(CodespecError, match="more came than the disk can hold"):

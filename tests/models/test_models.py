@@ -23,6 +23,7 @@ from codespec.models.info import LANGUAGES_KEY, inspect
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, find_target, known, models_folder
 from codespec.models.suggest import SPEED, Machine, best, fits, table, this_machine
 from codespec.protocols import CodespecError
+from tests.present import present
 from tests.stand_in_hub import stand_in_hub
 
 VOCABULARIES = Path(os.environ.get("CODESPEC_VOCABULARIES", ""))
@@ -50,7 +51,7 @@ def test_the_embedded_target():
     assert (info.architecture, info.quantization, info.context, info.licence) == ("llama", "Q8_0", 1024, "MIT")
     assert info.size == EMBEDDED_TARGET.stat().st_size
     assert info.parameters > 10_000_000
-    assert (info.family, info.fim.order) == ("codespec", "spm")
+    assert (info.family, present(info.fim).order) == ("codespec", "spm")
     assert info.kv_bytes == 2 * 7 * 1 * 64 * 2  # key and value; layers, heads, width, bytes
     assert info.vocabulary == inspect(EMBEDDED / "draft-python.gguf").vocabulary
 
@@ -83,8 +84,8 @@ def test_a_damaged_file(tmp_path, content):
 def test_the_catalogue():
     for model in CATALOGUE:
         assert known_model(model.name.upper()) is model
-        assert not model.draft or known_model(model.draft).parameters < model.parameters / 4
-    assert known_model("qwen2.5-coder-7b-q8_0").file == "qwen2.5-coder-7b-q8_0.gguf"
+        assert not model.draft or present(known_model(model.draft)).parameters < model.parameters / 4
+    assert present(known_model("qwen2.5-coder-7b-q8_0")).file == "qwen2.5-coder-7b-q8_0.gguf"
 
 
 def test_what_fits_and_is_fast_enough():
@@ -92,16 +93,17 @@ def test_what_fits_and_is_fast_enough():
     by_name = {each.model.name: each for each in fits(laptop)}
     assert by_name["qwen2.5-coder-7b-q8_0"].fits
     assert not by_name["qwen2.5-coder-14b-q8_0"].fits
-    assert best(list(by_name.values())).model.name == "qwen2.5-coder-1.5b-q8_0"  # 3b: not for every use
+    assert present(best(list(by_name.values()))).model.name == "qwen2.5-coder-1.5b-q8_0"  # 3b: not for every use
     fast = replace(laptop, memory=128 << 30, bandwidth=400e9, compute=10e12)
     found = fits(fast)
-    assert best(found).model.name == "qwen2.5-coder-14b-q8_0"
-    assert best(found).draft.name == "qwen2.5-coder-0.5b-q8_0"
+    chosen = present(best(found))
+    assert chosen.model.name == "qwen2.5-coder-14b-q8_0"
+    assert present(chosen.draft).name == "qwen2.5-coder-0.5b-q8_0"
     untried = [each for each in found if each.model.untried and each.good]
     assert untried
     assert best(untried) is None
     moe = next(each for each in found if each.model.active)
-    assert moe.speed > best(found).speed  # most of its experts are not read
+    assert moe.speed > chosen.speed  # most of its experts are not read
     assert best(fits(replace(laptop, bandwidth=1e9))) is None
     assert best(fits(replace(laptop, compute=10e9))) is None  # nobody waits minutes for a prompt to be read
     unknown = fits(replace(laptop, memory=0))
@@ -112,12 +114,12 @@ def test_what_fits_and_is_fast_enough():
 def test_the_quantization_that_answers_in_time():
     two_cores = Machine(memory=24 << 30, bandwidth=30e9, compute=205e9, devices=("CPU",))
     by_name = {each.model.name: each for each in fits(two_cores)}
-    chosen = best(list(by_name.values()))
+    chosen = present(best(list(by_name.values())))
     assert chosen.model.name == "qwen2.5-coder-1.5b-q4_k_m"
     assert chosen.later < by_name["qwen2.5-coder-1.5b-q8_0"].later
     assert chosen.later < chosen.first
     desktop = Machine(memory=48 << 30, bandwidth=60e9, compute=800e9, devices=("CPU",))
-    assert best(fits(desktop)).model.name == "qwen3-coder-30b-a3b-q4_k_m"
+    assert present(best(fits(desktop))).model.name == "qwen3-coder-30b-a3b-q4_k_m"
 
 
 def test_what_a_gpu_holds():
@@ -127,7 +129,7 @@ def test_what_a_gpu_holds():
     by_name = {each.model.name: each for each in fits(laptop)}
     assert by_name["qwen2.5-coder-7b-q8_0"].on_gpu
     assert not by_name["qwen2.5-coder-14b-q8_0"].on_gpu
-    assert best(list(by_name.values())).model.name == "qwen2.5-coder-7b-q8_0"
+    assert present(best(list(by_name.values()))).model.name == "qwen2.5-coder-7b-q8_0"
     lines = "\n".join(table(list(by_name.values()), None))
     assert re.search(r"  qwen2.5-coder-7b-q8_0 +8.6 GB +\d.\d GiB +GPU ", lines)
     assert re.search(r"- qwen2.5-coder-14b-q8_0 +16.2 GB +\d+.\d GiB +2 ", lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 MOST_BYTES = 400_000
@@ -37,7 +38,7 @@ class Nest(NamedTuple):
         return head + self.middle + (self.closing * depth + self.after if whole else ""), len(head)
 
 
-def _nests(language: str, before: str, after: str, kinds: dict[str, tuple[str, ...]]) -> list[Nest]:
+def _nests(language: str, before: str, after: str, kinds: Mapping[str, tuple[str, ...]]) -> list[Nest]:
     """Kinds by what opens, stands in the middle and closes, which stand between ``before`` and ``after``; a fourth and
     fifth text take the place of these."""
     found = []
@@ -79,7 +80,7 @@ _C_STATEMENTS = {
 }
 
 
-def _within(kinds: dict[str, tuple[str, ...]], before: str, after: str) -> dict[str, tuple[str, ...]]:
+def _within(kinds: Mapping[str, tuple[str, ...]], before: str, after: str) -> dict[str, tuple[str, ...]]:
     return {name: (*kind[:3], before, after) for name, kind in kinds.items()}
 
 

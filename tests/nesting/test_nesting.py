@@ -19,6 +19,7 @@ from codespec.syntax.parsing import TooMuchToParse, new_parser
 from codespec.syntax.tree import syntax_tree
 from tests.nesting.documents import NESTS
 from tests.nesting.work import WORK, Document
+from tests.present import present
 
 KINDS = {str(nest): nest for nest in NESTS}
 PARSED = [nest for nest in NESTS if by_id(nest.language).parser and new_parser(by_id(nest.language).parser)]
@@ -96,7 +97,7 @@ def test_the_steps_of_a_walk_grow_with_the_document(name):
     taken = []
     for depth in (500, 1000, 2000):
         data = KINDS[name].text(depth)[0].encode()
-        root = new_parser(by_id(language).parser).parse(data).root_node
+        root = present(new_parser(by_id(language).parser)).parse(data).root_node
         walk = Walk(root, data, checkers[language].HANDLERS)
         checkers[language].check(walk, root, "")
         walk.run()
@@ -109,15 +110,16 @@ def test_the_steps_of_a_walk_have_a_bound(name):
     """These checks take steps by the square of the depth."""
     language = by_id(KINDS[name].language)
     with pytest.raises(TooMuchToJudge):
-        syntax_tree(language, KINDS[name].text(4000)[0]).all_early_errors(language, "")
+        present(syntax_tree(language, KINDS[name].text(4000)[0])).all_early_errors(language, "")
 
 
 def test_a_text_that_makes_a_document_too_much_to_judge_does_not_fit():
     language = by_id("javascript")
     around = "{ let a = 1; "
     before, text, after = "", around * 1500 + "var b = 2;" + " }" * 1500, "\nx = 1;\n"
-    early = syntax_tree(language, before + after).early_errors(language, 0, "")
-    tree = syntax_tree(language, before + after).with_text(0, text)
+    whole = present(syntax_tree(language, before + after))
+    early = whole.early_errors(language, 0, "")
+    tree = whole.with_text(0, text)
     assert [error.kind for error in tree.early_errors_added(early)] == ["too much to judge"]
     # As it is, the document cannot be judged: texts in it are judged by the parser and by their signs alone.
     early = tree.early_errors(language, len(text), "")
@@ -138,7 +140,7 @@ def test_a_parse_has_a_bound():
     began = time.thread_time()
     assert syntax_tree(by_id("c"), text) is None
     assert time.thread_time() - began < 10
-    parser = new_parser("tree_sitter_c")
+    parser = present(new_parser("tree_sitter_c"))
     with pytest.raises(TooMuchToParse):
         parser.parse(text.encode())
     assert not parser.parse(b"int a;\n").root_node.has_error
@@ -146,7 +148,7 @@ def test_a_parse_has_a_bound():
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_a_parse_ends_with_the_time_of_the_work_that_it_is_for(wanted):
-    parser = new_parser("tree_sitter_c")
+    parser = present(new_parser("tree_sitter_c"))
     began = time.thread_time()
     ends = pytest.raises(patience.OutOfTime if wanted else Aborted)
     with patience.within(0.05 if wanted else 60.0, lambda: not wanted), ends:

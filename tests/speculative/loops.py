@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,5 +27,5 @@ def joined(rounds: Iterator[Round] | Sequence[Round]) -> tuple[list[int], str | 
     return [t for r in rounds for t in r.tokens], rounds[-1].finish_reason
 
 
-def model_draft(table: Table, noise: float = 0.3, **options: object) -> ModelDraft:
+def model_draft(table: Table, noise: float = 0.3, **options: Any) -> ModelDraft:
     return ModelDraft(TableTarget(Table(table.vocabulary, 9, base=table, noise=noise), **options), END)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -201,7 +202,7 @@ class Forgetful:
 
 
 def forgetful_verify(target_logits, proposal, tokens, grammar, sampler, end_tokens, room) -> Verdict:
-    forgetful = Forgetful(sampler, tuple(tokens))
+    forgetful: Any = Forgetful(sampler, tuple(tokens))
     return verify(target_logits, proposal, tokens, grammar, forgetful, end_tokens, room)
 
 
@@ -319,7 +320,7 @@ def test_reuse_of_the_kv_cache_after_an_early_close() -> None:
         prompt = [*text[: rng.integers(1, len(text) + 1)], *rng.integers(1, 30, rng.integers(3)).tolist()]
         shared = next((i for i, (a, b) in enumerate(zip(prompt, target.tokens, strict=False)) if a != b), None)
         shared = min(len(prompt), target.n_past) if shared is None else shared
-        rounds = generator.generate(prompt, SAMPLED, Limits(12))
+        rounds: Any = generator.generate(prompt, SAMPLED, Limits(12))
         got = [t for _, r in zip(range(rng.integers(1, 6)), rounds, strict=False) for t in r.tokens]
         rounds.close()
         assert target.tokens == generator._sequence.tokens

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,12 +18,23 @@ from codespec.draft.costs import RunningCosts
 from codespec.draft.draft_length import FixedLength
 from codespec.draft.model import ModelDraft
 from codespec.draft.ngram import NgramDraft
-from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Limits, Pick, Proposal, Sampling
+from codespec.protocols import (
+    CodespecError,
+    Distribution,
+    Draft,
+    GrammarState,
+    Limits,
+    Pick,
+    Proposal,
+    Sampler,
+    Sampling,
+)
 from codespec.speculative.generate import Generator
 from codespec.speculative.noise import Purpose
 from codespec.speculative.sampling import LogitSampler
 from codespec.speculative.verify import acceptance, verify_rejection
 from tests.fakes import FakeDraft, SetGrammar, Table, TableTarget
+from tests.present import present
 from tests.speculative.reference import Law, law_of_texts
 
 END = frozenset({0})
@@ -81,9 +93,11 @@ class LawDraft:
         return ids, rng.dirichlet(np.ones(len(ids)))
 
     def propose(
-        self, tokens: Sequence[int], grammar: GrammarState | None, sampler: LogitSampler, more: Callable[[float], bool]
+        self, tokens: Sequence[int], grammar: GrammarState | None, sampler: Sampler, more: Callable[[float], bool]
     ) -> Proposal:
-        text, probabilities = list(tokens), []
+        assert isinstance(sampler, LogitSampler)
+        text = list(tokens)
+        probabilities: list[Distribution | None] = []
         while more(0.5):
             ids, probs = self.distribution(text)
             if self.certain and len(text) % 2:
@@ -144,7 +158,7 @@ def random_draft(rng: np.random.Generator, table: Table, n_ctx: int) -> Callable
     size, seed = table.vocabulary, int(rng.integers(1 << 20))
     noisy = Table(size, seed, 2, base=table, noise=float(rng.choice([0.0, 0.5, 2.0])))
 
-    def model() -> Draft:
+    def model() -> ModelDraft:
         return ModelDraft(TableTarget(noisy, n_ctx), END)
 
     def guess(tokens: Sequence[int]) -> list[int]:
@@ -205,7 +219,7 @@ def law_of_generator(tree: Tree, case: Case) -> tuple[Law, int, int]:
         limits = Limits(case.max_tokens)
         rounds = list(generator.generate(case.prompt, case.sampling, limits, case.grammar_copy()))
         counts[:] += generator.statistics.drafted, generator.statistics.accepted
-        return {(tuple(t for r in rounds for t in r.tokens), rounds[-1].finish_reason): 1.0}
+        return {(tuple(t for r in rounds for t in r.tokens), present(rounds[-1].finish_reason)): 1.0}
 
     return tree.law(play), int(counts[0]), int(counts[1])
 
@@ -286,7 +300,7 @@ def no_residual(target_probs: Distribution, draft_probs: Distribution, token: in
 def hotter_draft(self: LogitSampler, logits, tokens, grammar, among=None) -> Pick | None:
     """Draws at another temperature than that of the distribution it names."""
     named, hotter = self.distribution(logits, tokens, grammar), self.distribution(logits / 2, tokens, grammar)
-    return named and Pick(self.draw(hotter, tokens, Purpose.DRAFT), 1.0, named)
+    return named and hotter and Pick(self.draw(hotter, tokens, Purpose.DRAFT), 1.0, named)
 
 
 def nothing_if_not_all(self: Proposal, count: int) -> Proposal:
@@ -294,7 +308,7 @@ def nothing_if_not_all(self: Proposal, count: int) -> Proposal:
     return Proposal(())
 
 
-def nothing_if_it_fails(self: ModelDraft, tokens, grammar, sampler, more) -> Proposal:
+def nothing_if_it_fails(self: Any, tokens, grammar, sampler, more) -> Proposal:
     """Withholds what was drawn before the draft's context was full."""
     proposal = propose(self, tokens, grammar, sampler, more)
     full = len(tokens) + len(proposal.tokens) > self._sequence._target.n_ctx
@@ -319,7 +333,7 @@ def law_draft() -> LawDraft:
     return LawDraft(4, seed=1)
 
 
-MUTANTS = {
+MUTANTS: dict[str, tuple[Case, list[tuple[Any, str, Any]]]] = {
     "argmax proposals": (plain_case(ArgmaxDraft), []),
     "residual by position": (plain_case(law_draft), [(verify_module, "acceptance", residual_by_position)]),
     "no residual": (plain_case(), [(verify_module, "acceptance", no_residual)]),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +17,11 @@ from codespec.speculative.noise import gumbel
 from codespec.speculative.ranking import best_ids
 from codespec.speculative.sampling import LogitSampler
 from tests.fakes import SetGrammar
+from tests.present import present
 from tests.speculative import reference
 
 
-def one_state(allowed: np.ndarray | list[int]) -> SetGrammar:
+def one_state(allowed: np.ndarray | Sequence[int]) -> SetGrammar:
     """Allows the same tokens for ever."""
     return SetGrammar([dict.fromkeys(np.asarray(allowed).tolist(), 0)], frozenset(), frozenset())
 
@@ -72,9 +75,9 @@ def test_equal_to_masking_everything_first(seed: int, monkeypatch: pytest.Monkey
             if known is not None and (grammar is None or grammar.allows(known)):
                 assert known == expected
                 sure += 1
-            confidences.add(pick and pick.confidence)
-        assert len(confidences) == 1
-        assert confidences == {None} or 0 < confidences.pop() <= 1 + 1e-6
+            confidences.add(pick.confidence if pick else None)
+        [confidence] = confidences
+        assert confidence is None or 0 < confidence <= 1 + 1e-6
     assert sure > 20
 
 
@@ -170,9 +173,8 @@ def test_tokens_follow_the_softmax(over: str, temperature: float) -> None:
         if over == "index":
             tokens.append(1)
         else:
-            sampling = replace(sampling, **{over: i})
-        pick = LogitSampler(sampling, 0).pick(LOGITS, tokens, None)
-        counts[pick.token] += 1
+            sampling = replace(sampling, seed=i) if over == "seed" else replace(sampling, sample=i)
+        counts[present(LogitSampler(sampling, 0).pick(LOGITS, tokens, None)).token] += 1
     weights = np.exp(LOGITS.astype(np.float64) / temperature)
     assert chi_square(counts, weights / weights.sum()) < CHI_SQUARE_7
 
@@ -186,7 +188,7 @@ def test_tokens_follow_the_softmax_of_what_grammar_and_filters_leave() -> None:
     counts = np.zeros(8)
     sampler = LogitSampler(sampling, 0)
     for i in range(4_000):
-        counts[sampler.pick(LOGITS, [1] * i, grammar).token] += 1
+        counts[present(sampler.pick(LOGITS, [1] * i, grammar)).token] += 1
     weights = np.exp(LOGITS[left].astype(np.float64) / 1.3)
     assert counts.sum() == counts[left].sum()
     assert chi_square(counts[left], weights / weights.sum()) < 21.1  # 3 degrees of freedom, once in 10,000
@@ -195,7 +197,7 @@ def test_tokens_follow_the_softmax_of_what_grammar_and_filters_leave() -> None:
 def test_neighbouring_positions_are_independent() -> None:
     sampler = LogitSampler(Sampling(temperature=1, top_k=0, top_p=1, min_p=0, seed=3), 0)
     flat = np.zeros(4, np.float32)
-    picks = [sampler.pick(flat, [0] * i, None).token for i in range(8_001)]
+    picks = [present(sampler.pick(flat, [0] * i, None)).token for i in range(8_001)]
     pairs = np.zeros(16)
     for a, b in itertools.pairwise(picks):
         pairs[4 * a + b] += 1
@@ -210,7 +212,8 @@ def test_a_coupled_draft_agrees_more_often_than_chance() -> None:
     for i in range(1_500):
         target, draft = (x.astype(np.float32) for x in np.cumsum(rng.normal(0, (2, 0.7), (50, 2)).T, axis=0))
         tokens = [0] * i
-        agreed += sampler.pick(target, tokens, None).token == sampler.pick(draft, tokens, None).token
+        first, second = (present(sampler.pick(logits, tokens, None)).token for logits in (target, draft))
+        agreed += first == second
         target_probs, draft_probs = (np.exp(x) / np.exp(x).sum() for x in (target, draft))
         overlap += np.minimum(target_probs, draft_probs).sum()
         independent += (target_probs * draft_probs).sum()
@@ -262,39 +265,39 @@ def test_noise_is_finite_at_the_ends_of_the_hash() -> None:
 
 def test_greedy_takes_the_lowest_id_among_equals() -> None:
     logits = np.zeros(5_000, np.float32)
-    assert LogitSampler(Sampling(), 0).pick(logits, [], None).token == 0
-    assert LogitSampler(Sampling(), 0).pick(logits, [], one_state([3, 4])).token == 3
-    assert LogitSampler(Sampling(), 0).pick(logits, [], one_state([4_000, 4_500])).token == 4_000
+    for grammar, lowest in ((None, 0), (one_state([3, 4]), 3), (one_state([4_000, 4_500]), 4_000)):
+        assert present(LogitSampler(Sampling(), 0).pick(logits, [], grammar)).token == lowest
 
 
 def test_top_k_of_one_is_greedy() -> None:
     for seed in range(50):
         logits = row(seed, 300, step=1.0)
-        greedy = LogitSampler(Sampling(), 0).pick(logits, [], None)
-        sampled = LogitSampler(Sampling(temperature=2, top_k=1, seed=seed), 0).pick(logits, [], None)
+        greedy = present(LogitSampler(Sampling(), 0).pick(logits, [], None))
+        sampled = present(LogitSampler(Sampling(temperature=2, top_k=1, seed=seed), 0).pick(logits, [], None))
         assert greedy.token == sampled.token
 
 
 def test_confidence_of_a_greedy_choice() -> None:
     logits = np.array([5, 4, 3, -20], np.float32)
     exact = np.exp(5.0) / np.exp([5.0, 4.0, 3.0]).sum()
-    assert LogitSampler(Sampling(), 0).pick(logits, [], None).confidence == pytest.approx(exact, rel=1e-5)
+    assert present(LogitSampler(Sampling(), 0).pick(logits, [], None)).confidence == pytest.approx(exact, rel=1e-5)
     # What the grammar refused above the choice does not count.
     exact = np.exp(4.0) / np.exp([4.0, 3.0]).sum()
-    pick = LogitSampler(Sampling(), 0).pick(logits, [], one_state([1, 2, 3]))
+    pick = present(LogitSampler(Sampling(), 0).pick(logits, [], one_state([1, 2, 3])))
     assert pick.confidence == pytest.approx(exact, rel=1e-5)
 
 
 def test_confidence_of_a_sampled_choice_is_its_probability_among_the_survivors() -> None:
     sampler = LogitSampler(Sampling(temperature=0.5, top_k=3, top_p=1, min_p=0), 0)
-    pick = sampler.pick(LOGITS, [], one_state([0, 1, 2, 5]))
+    pick = present(sampler.pick(LOGITS, [], one_state([0, 1, 2, 5])))
     weights = np.exp(LOGITS[[0, 1, 2]])
     assert pick.confidence == pytest.approx(np.exp(LOGITS[pick.token]) / weights.sum(), rel=1e-5)
 
 
 @pytest.mark.parametrize("temperature", [0, 1])
 def test_no_token_is_left(temperature: float) -> None:
-    for options in ({}, {"top_k": 0}, {"top_k": 0, "top_p": 1}, {"top_k": 0, "top_p": 1, "min_p": 0}):
+    cases: list[dict[str, Any]] = [{}, {"top_k": 0}, {"top_k": 0, "top_p": 1}, {"top_k": 0, "top_p": 1, "min_p": 0}]
+    for options in cases:
         sampler = LogitSampler(Sampling(temperature=temperature, **options), 0)
         assert sampler.pick(row(1, 100), [], one_state([])) is None
         assert sampler.pick(np.full(100, -np.inf, np.float32), [], None) is None

@@ -12,10 +12,7 @@ from codespec.speculative.generate import Generator
 from codespec.speculative.sampling import LogitSampler
 from codespec.speculative.sparse import SparseSampler, Undecided
 from tests.fakes import SetGrammar, Table, TableTarget, oracle_draft, random_draft, random_grammar
-
-
-def one_state(allowed: np.ndarray) -> SetGrammar:
-    return SetGrammar([dict.fromkeys(allowed.tolist(), 0)], frozenset(), frozenset())
+from tests.speculative.test_sampling import one_state
 
 
 def named(logits: np.ndarray, count: int) -> np.ndarray:

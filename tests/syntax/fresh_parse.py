@@ -17,7 +17,8 @@ from pathlib import Path
 
 from codespec.completion.trees import find_blanking
 from codespec.languages import LANGUAGES, Language
-from codespec.syntax.tree import SyntaxTree, new_parser, syntax_tree
+from codespec.syntax.parsing import new_parser
+from codespec.syntax.tree import SyntaxTree, syntax_tree
 
 LARGEST = 12_000
 MOST_FILES = 300

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codespec.languages import LANGUAGES, by_id
-from codespec.syntax.tree import new_parser
+from codespec.syntax.parsing import new_parser
 from tests.syntax.fresh_parse import check
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"

@@ -12,6 +12,7 @@ from codespec.languages import by_id
 from codespec.syntax.macros import MOST_BYTES, Blanking, Error, conditionals, default, search
 from codespec.syntax.tree import syntax_tree
 from tests.fakes import FakeVocabulary
+from tests.present import present
 
 C = by_id("c")
 
@@ -36,8 +37,12 @@ DOCUMENTS = {
 }  # fmt: skip
 
 
+def tree_at(text, offset, trees=None):
+    return present((trees or Trees()).at("a.c", C, text, offset))
+
+
 def errors(text):
-    tree = syntax_tree(C, text)
+    tree = present(syntax_tree(C, text))
     return [Error(*each) for each in tree.errors_in(text.encode())]
 
 
@@ -54,7 +59,7 @@ def test_no_errors_are_left(text):
 def test_a_text_is_judged_strictly(text):
     """Beside what the parser did not understand it refused nothing: a completion of half a statement passed."""
     text = "int first;\n" + text
-    tree = Trees().at("a.c", C, text, 0)
+    tree = tree_at(text, 0)
     assert not tree.problems.count
     check = TreeCheck(tree, 0, "", 1000)
     assert check("")
@@ -64,7 +69,7 @@ def test_a_text_is_judged_strictly(text):
 def test_a_goto_to_an_address_that_a_text_brings_is_taken():
     text = "void f(int i) {\n    static void *all[] = { &&a, &&b };\na:\n    \nb:\n    return;\n}\n"
     place = text.index("\nb:")
-    tree = Trees().at("a.c", C, text, place)
+    tree = tree_at(text, place)
     check = TreeCheck(tree, place, "", 1000, early=tree.early_errors(C, place, ""))
     assert check("goto *all[i];")
     assert check("goto b;")
@@ -80,8 +85,10 @@ def test_functions_of_the_old_style_are_read_as_such():
     """Where they return a pointer, the parser finds no error and a block that belongs to nothing."""
     text = "char *f(a, b)\nint a; char *b;\n{\n    return b;\n}\n"
     assert not errors(text)
-    assert "compound_statement" in str(syntax_tree(C, text)._root).split("translation_unit")[1].split("body")[0]
-    tree = Trees().at("a.c", C, text, 0)
+    assert (
+        "compound_statement" in str(present(syntax_tree(C, text))._root).split("translation_unit")[1].split("body")[0]
+    )
+    tree = tree_at(text, 0)
     assert tree._root.children[0].type == "function_definition"
     # Where the declarations are being written they are judged.
     inside = text.index("char *b")
@@ -133,7 +140,7 @@ def test_a_search_is_bounded():
         read.append(len(data))
         return [Error(*each) for each in tree.errors_in(data)]
 
-    tree = syntax_tree(C, "")
+    tree = present(syntax_tree(C, ""))
     search(text, parse, parse(default(text)(text)))
     assert sum(read) <= MOST_BYTES + 2 * len(text)
 
@@ -141,28 +148,28 @@ def test_a_search_is_bounded():
 def test_what_was_found_is_remembered():
     trees = Trees()
     text = DOCUMENTS["a specifier"] + "int x;\n"
-    assert not trees.at("a.c", C, text, len(text)).problems.count
+    assert not tree_at(text, len(text), trees).problems.count
     found = trees._found["a.c", "c"]
     typed = text + "int y"
-    assert trees.at("a.c", C, typed, len(typed)).problems.count == 1
+    assert tree_at(typed, len(typed), trees).problems.count == 1
     assert trees._found["a.c", "c"] is found
-    assert not trees.at("a.c", C, typed + ";\nAPI int z;\n", len(typed)).problems.count
+    assert not tree_at(typed + ";\nAPI int z;\n", len(typed), trees).problems.count
     # A document that has become much longer is searched again.
     longer = text + "OTHER int y(void);\n" * 60
-    assert not trees.at("a.c", C, longer, 0).problems.count
+    assert not tree_at(longer, 0, trees).problems.count
 
 
 def test_a_document_that_is_being_written_is_not_searched():
     """A bracket that is missing makes errors in which anything looks like a macro."""
     trees, text = Trees(), DOCUMENTS["a specifier"]
-    assert trees.at("a.c", C, f"{text}int x(void) {{\n", 0).problems.count
+    assert tree_at(f"{text}int x(void) {{\n", 0, trees).problems.count
     assert not trees._found
-    assert not trees.at("a.c", C, f"{text}int x(void) {{\n}}\n", 0).problems.count
+    assert not tree_at(f"{text}int x(void) {{\n}}\n", 0, trees).problems.count
 
 
 def test_texts_are_blanked_like_the_document():
     text = "public int a;\npublic char *b;\npublic int c;\nint é;\n"
-    tree = Trees().at("a.c", C, text, len(text))
+    tree = tree_at(text, len(text))
     assert not tree.with_text(len(text), "public int *d;\n").problems.count
     assert tree.with_text(len(text), "private int *d;\n").problems.count
 
@@ -173,4 +180,4 @@ def test_texts_are_blanked_like_the_document():
 def test_between_declarations_nothing_is_closed_by_trying(before, after, closed):
     documents = OpenDocuments(SimpleNamespace(vocabulary=FakeVocabulary()))
     spot = documents.context_at("a.c", C, "none", before + after, len(before), "window")
-    assert spot.gate.close("int c") == closed
+    assert present(spot.gate).close("int c") == closed

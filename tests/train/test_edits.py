@@ -25,6 +25,7 @@ from codespec.train.edits.alike import alike, said
 from codespec.train.edits.examples import Shares, made
 from codespec.train.edits.source import Names, apply, source_of
 from codespec.train.edits.versions import Hunk, real
+from tests.present import present
 
 PYTHON = '''
 def area(width, height=1):
@@ -210,9 +211,9 @@ def test_what_a_hunk_says(old, new, what):
 
 
 def test_a_rewritten_file_says_nothing():
-    documents = [CorpusDocument("package", "a.py", "python", text) for text in (OLD, "x = 1\n" * 60)]
-    assert not list(real(*documents, random.Random(1)))
-    assert not list(alike(*documents, random.Random(1)))
+    old, new = (CorpusDocument("package", "a.py", "python", text) for text in (OLD, "x = 1\n" * 60))
+    assert not list(real(old, new, random.Random(1)))
+    assert not list(alike(old, new, random.Random(1)))
 
 
 def held_out(number):
@@ -239,7 +240,7 @@ def vocabulary():
 def test_rows_hold_prompt_and_answer(vocabulary):
     for each in all_made("go")[:40]:
         prompt, updated = each.prompt()
-        row = rows.row_of(prompt, updated, vocabulary)
+        row = present(rows.row_of(prompt, updated, vocabulary))
         answer = vocabulary.decode(row.tokens[row.prompt : -1].tolist())
         assert Embedded().read(answer, prompt) == (None if each.kind == "none" else updated)
         assert len(row.weights) == len(row.tokens) - row.prompt
@@ -270,7 +271,7 @@ def test_shards_hold_rows_and_batches_their_labels(vocabulary, tmp_path):
 
 def test_a_shard_whose_write_was_interrupted_is_none(vocabulary, tmp_path):
     prompt, updated = all_made("go")[0].prompt()
-    row = rows.row_of(prompt, updated, vocabulary)
+    row = present(rows.row_of(prompt, updated, vocabulary))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
     try:

@@ -28,13 +28,14 @@ from codespec.models.fim import fim_format  # noqa: E402
 from codespec.models.info import inspect  # noqa: E402
 from codespec.protocols import CodespecError, Limits  # noqa: E402
 from codespec.train import corpus, data, gguf_file, judge, pipeline, tokenizer  # noqa: E402
-from codespec.train.model import TINY, TINY_DRAFT, Llama  # noqa: E402
+from codespec.train.model import DRAFT, TINY, TINY_DRAFT, Llama  # noqa: E402
 from codespec.train.own_thread import in_own_thread  # noqa: E402
 from codespec.train.student import Student  # noqa: E402
 from codespec.train.teacher import Lesson, SamplePacker, Teacher  # noqa: E402
 from codespec.train.torch_teacher import TorchReader, TorchTeacher  # noqa: E402
 from codespec.train.train import Recipe, TrainingRun, separators_of  # noqa: E402
 from codespec.train.trim import frequent, trim_of  # noqa: E402
+from tests.present import present  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -76,7 +77,7 @@ def test_a_resumed_run_goes_on_where_it_was(run_folder):
 def test_another_shape_does_not_overwrite_a_run(run_folder):
     vocabulary = tokenizer.load(run_folder / "tokenizer.json")
     with pytest.raises(ValueError, match="another shape of model was trained here"):
-        TrainingRun(pipeline.DRAFT, Recipe(), vocabulary, run_folder / "target")
+        TrainingRun(DRAFT, Recipe(), vocabulary, run_folder / "target")
 
 
 def test_llama_cpp_computes_the_same_logits(run_folder):
@@ -112,7 +113,7 @@ def test_the_pair_completes(run_folder):
         engine.drafts.choose(run_folder / "draft-python.gguf")
         prompt = engine.vocabulary.tokenize("import os\nimport sys\n\ndef main(")
         # The draft by itself: whether it pays beside so small a target is a question of the clock.
-        list(engine.generate(prompt, limits=Limits(60), speculate=engine.drafts.model))
+        list(engine.generate(prompt, limits=Limits(60), speculate=present(engine.drafts.model)))
         assert engine.statistics.accepted > 0
     finally:
         engine.close()
@@ -399,7 +400,7 @@ def test_a_trimmed_draft(distilled, run_folder, monkeypatch, capsys):
     path = out / "trimmed" / "trimmed.gguf"
     info = inspect(path)
     assert (info.trimmed, info.vocabulary) == (True, inspect(run_folder / "target.gguf").vocabulary)
-    assert np.array_equal(trim_of(path, TINY.vocabulary).tokens, np.load(out / "trimmed" / "tokens.npy"))
+    assert np.array_equal(present(trim_of(path, TINY.vocabulary)).tokens, np.load(out / "trimmed" / "tokens.npy"))
     # And it can be gone on from, but not with other tokens.
     more = [*options, "--from", str(path), "--corpus", *source]
     assert main([*more, "--out", str(out / "more")]) in (0, 1)
@@ -412,7 +413,7 @@ def test_a_trimmed_draft(distilled, run_folder, monkeypatch, capsys):
 def test_rows_are_samples_end_to_end(run_folder):
     documents = corpus.load(run_folder)[:20]
     with Model(run_folder / "target.gguf", vocabulary_only=True) as model:
-        layout = fim_format(model)
+        layout = present(fim_format(model))
         packer = SamplePacker(data.RowSampler(documents, {"python": 1.0}, 1), model.vocabulary, layout, 0, 1)
         rows = list(itertools.islice(packer.rows(100), 60))
         texts = "".join(document.text for document in documents)

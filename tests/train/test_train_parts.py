@@ -30,6 +30,7 @@ from codespec.train.own_thread import in_own_thread  # noqa: E402
 from codespec.train.teacher import Lesson, likeliest  # noqa: E402
 from codespec.train.train import IGNORED, SHARES, Recipe, labels_of, rate_factor, recipe_of  # noqa: E402
 from codespec.train.trim import TrimmedVocabulary  # noqa: E402
+from tests.present import present  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -201,7 +202,7 @@ def test_what_is_accepted_of_a_known_text_is_what_is_accepted_in_the_loop():
         try:
             said = list(judge.said_by_target(engine, places))
             found = judge.accepted_of(draft, engine, said)
-            speculate = FixedLengthDraft(engine.drafts.model, judge.LENGTH)
+            speculate = FixedLengthDraft(present(engine.drafts.model), judge.LENGTH)
             in_the_loop = []
             for each in said:
                 for _ in engine.generate(each.prompt, limits=Limits(32), speculate=speculate):

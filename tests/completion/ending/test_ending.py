@@ -13,13 +13,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from codespec.completion.ending.ending import Ending
+from codespec.completion.ending.ending import Ending, GateOutcome
 from codespec.completion.ending.stream import TextStream, follow
 from codespec.completion.open_documents import OpenDocuments
 from codespec.languages import by_id
-from codespec.protocols import Chunk
+from codespec.protocols import Chunk, FinishReason
 from codespec.syntax.tree import syntax_tree
 from tests.fakes import FakeVocabulary
+from tests.present import present
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,14 +29,15 @@ else:
 
 FOLDER = Path(__file__).with_name("cases")
 CURSOR = "█"
-REASONS = {"token": "stop", "length": "length", "time": "time"}
+REASONS: dict[str, FinishReason] = {"token": "stop", "length": "length", "time": "time"}
 
 
-CASES = [
-    pytest.param(case, id=f"{path.stem}: {case['name']}")
+KNOWN = {
+    f"{path.stem}: {case['name']}": case
     for path in sorted(FOLDER.glob("*.toml"))
     for case in tomllib.loads(path.read_text("utf-8"))["case"]
-]
+}
+CASES = [pytest.param(case, id=name) for name, case in KNOWN.items()]
 
 
 def outcome(case, size):
@@ -45,7 +47,7 @@ def outcome(case, size):
     documents = OpenDocuments(SimpleNamespace(vocabulary=FakeVocabulary()))
     gate = case.get("gate", "window")
     cursor = documents.context_at("a", by_id(case["language"]), "none", prefix + suffix, len(prefix), gate)
-    without = "unavailable" if cursor.unavailable else "off"
+    without: GateOutcome = "unavailable" if cursor.unavailable else "off"
     ending = Ending(cursor.rule, cursor.gate, cursor.tidy, without, cursor.names)
     raw = cursor.lead + case["raw"]
     stream = TextStream(ending)
@@ -84,8 +86,8 @@ def test_no_completion_makes_a_document_worse(case):
 
 
 def test_every_rule_has_cases_in_several_languages():
-    known = [case.values[0] for case in CASES]
-    files = Counter(param.id.split(":")[0] for param in CASES)
+    known = KNOWN.values()
+    files = Counter(name.split(":")[0] for name in KNOWN)
     assert all(count >= 4 for count in files.values())
     assert len(known) >= 60
     assert len({case["language"] for case in known}) >= 6
@@ -126,7 +128,7 @@ def test_anywhere_in_a_file_no_line_comes_twice_and_no_error_comes_in(language, 
             completion = ended(case, 10_000)
             assert len({outcome(case, size) for size in (1, 2, 9, 10_000)}) == 1
             assert not duplicated(prefix, completion, suffix)
-            tree = syntax_tree(by_id(language), prefix + suffix)
+            tree = present(syntax_tree(by_id(language), prefix + suffix))
             assert tree.with_text(len(prefix), completion).problems.count <= tree.problems.count
             answered += bool(completion.strip())
     assert answered > 5

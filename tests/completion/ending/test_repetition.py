@@ -5,6 +5,7 @@ import random
 import pytest
 
 from codespec.completion.ending.repetition import Repetition, similar, within
+from tests.present import present
 
 
 def levenshtein(one, other):
@@ -63,7 +64,7 @@ def test_what_is_no_repetition(text):
     ],
 )
 def test_comments_that_say_the_same_again_are_not_written(text, kept):
-    shown, end = Repetition(comment="#").follow(text)
+    shown, end = present(Repetition(comment="#").follow(text))
     assert text[:end] == kept
     assert shown == len(text) - 1
     assert Repetition(comment="#").follow(text[:shown]) is None

@@ -14,6 +14,7 @@ from codespec.languages import by_id
 from codespec.patience import within
 from codespec.protocols import Aborted, CodespecError
 from tests.completion.ending.json_gate import Bytes, gate_at
+from tests.present import present
 
 
 @pytest.mark.parametrize(
@@ -255,7 +256,7 @@ def test_an_endless_search_for_a_stop_is_given_up():
 
 def test_without_a_gate_nothing_changes():
     follow = Ending(StopRule("line"), None, Tidy("f(", ")"))
-    ended = follow.stop("a, b)\n")
+    ended = present(follow.stop("a, b)\n"))
     assert (ended.text, ended.reason, ended.gate) == ("a, b", "stop", "off")
 
 

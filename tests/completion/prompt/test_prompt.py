@@ -20,6 +20,7 @@ from codespec.llama.model import Model
 from codespec.models.fim import fim_format
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import Snippet
+from tests.present import present
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +38,14 @@ def test_orders(model):
     pre, suf, mid, sep = (vocabulary.fim_token(n) for n in ("pre", "suf", "mid", "sep"))
     a, b = vocabulary.tokenize("a ="), vocabulary.tokenize("\nb")
     name = [sep, *vocabulary.tokenize("x.py\n")]
-    psm = fim_prompt(vocabulary, fim_format(model, "psm"), "a =", "\nb", "some/x.py", 200)
-    spm = fim_prompt(vocabulary, fim_format(model, "spm"), "a =", "\nb", "some/x.py", 200)
+    psm = fim_prompt(vocabulary, present(fim_format(model, "psm")), "a =", "\nb", "some/x.py", 200)
+    spm = fim_prompt(vocabulary, present(fim_format(model, "spm")), "a =", "\nb", "some/x.py", 200)
     assert psm == [*name, pre, *a, suf, *b, mid]
     assert spm == [*name, pre, suf, *b, mid, *a]
 
 
 def test_the_order_the_model_was_trained_on_is_read_from_the_file(model):
-    assert fim_format(model).order == "spm"
+    assert present(fim_format(model)).order == "spm"
 
 
 LINES = "".join(f"value_{i} = compute({i})\n" for i in range(400))
@@ -67,7 +68,7 @@ LINES = "".join(f"value_{i} = compute({i})\n" for i in range(400))
     ],
 )
 def test_the_budget_holds(model, prefix, suffix, budget):
-    tokens = fim_prompt(model.vocabulary, fim_format(model), prefix, suffix, "a.py", budget)
+    tokens = fim_prompt(model.vocabulary, present(fim_format(model)), prefix, suffix, "a.py", budget)
     assert 0 < len(tokens) <= budget
 
 
@@ -82,7 +83,7 @@ def test_cuts_are_at_lines_and_keep_what_is_near_the_cursor(model):
 
 
 def test_the_prefix_gets_what_the_suffix_does_not_need(model):
-    layout = fim_format(model, "spm")
+    layout = present(fim_format(model, "spm"))
     middle = model.vocabulary.fim_token("mid")
 
     def before_cursor(suffix):
@@ -93,7 +94,7 @@ def test_the_prefix_gets_what_the_suffix_does_not_need(model):
 
 
 def test_the_suffix_gets_what_the_beginning_of_a_file_does_not_need(model):
-    layout = fim_format(model, "spm")
+    layout = present(fim_format(model, "spm"))
     at_the_start = fim_prompt(model.vocabulary, layout, "import os\n", LINES, "", 300)
     further_down = fim_prompt(model.vocabulary, layout, LINES, LINES, "", 300)
     middle = model.vocabulary.fim_token("mid")
@@ -101,13 +102,13 @@ def test_the_suffix_gets_what_the_beginning_of_a_file_does_not_need(model):
 
 
 def test_special_names_in_the_text_stay_text(model):
-    tokens = fim_prompt(model.vocabulary, fim_format(model), 'x = "<|fim_middle|>"', "", "", 100)
+    tokens = fim_prompt(model.vocabulary, present(fim_format(model)), 'x = "<|fim_middle|>"', "", "", 100)
     assert tokens.count(model.vocabulary.fim_token("mid")) == 1
 
 
 def test_too_small_a_budget(model):
     with pytest.raises(CodespecError, match="too small for a prompt; raise `context`"):
-        fim_prompt(model.vocabulary, fim_format(model), "a", "b", "", 10)
+        fim_prompt(model.vocabulary, present(fim_format(model)), "a", "b", "", 10)
 
 
 SOURCE = (Path(__file__).parents[3] / "codespec" / "llama" / "context.py").read_text("utf-8")
@@ -146,14 +147,14 @@ def test_a_key_reads_the_suffix_anew_with_the_prefix_first_and_not_the_window(mo
 
 
 def test_what_is_typed_leaves_files_and_suffix_as_they_are(model):
-    layout = fim_format(model, "spm")
+    layout = present(fim_format(model, "spm"))
     prompts = Prompts(model.vocabulary, layout)
     context = (Snippet("a.py", LINES[:400]), Snippet("b.py", LINES[400:700]))
     half = SOURCE.index("\n", len(SOURCE) // 2) + 1
     starts = set()
     for count in range(0, 300, 3):
         tokens = prompts.prompt(SOURCE[:half] + TYPED[:count], SOURCE[half:], "x.py", 700, context=context)
-        starts.add(tuple(tokens[: tokens.index(layout.middle)]))
+        starts.add(tuple(tokens[: tokens.index(present(layout.middle))]))
     assert len(starts) == 1
 
 
@@ -208,12 +209,12 @@ def test_a_huge_file_is_not_tokenized():
 
 
 def test_snippets_get_their_share_the_first_ones_first(model):
-    layout = fim_format(model)
+    layout = present(fim_format(model))
     prompts = Prompts(model.vocabulary, layout)
     context = tuple(Snippet(f"s{i}.py", LINES[:200]) for i in range(40))
     tokens = prompts.prompt(LINES, LINES, "x.py", 1000, context=context, repository="repo")
     header = tokens[: tokens.index(layout.prefix)]
-    shown = header.count(layout.file_separator) - 1
+    shown = header.count(present(layout.file_separator)) - 1
     assert 1 <= shown < 10
     assert len(header) <= 1000 * 0.25 + 12
     text = text_of(model, header)
@@ -222,7 +223,7 @@ def test_snippets_get_their_share_the_first_ones_first(model):
 
 
 def test_a_snippet_that_does_not_fit_leaves_its_room_to_others(model):
-    layout = fim_format(model)
+    layout = present(fim_format(model))
     context = (Snippet("large.py", LINES), Snippet("small.py", "SMALL = 1\n"))
     tokens = Prompts(model.vocabulary, layout).prompt(LINES, LINES, "x.py", 400, context=context)
     text = text_of(model, tokens)

@@ -3,7 +3,7 @@
 import pytest
 
 from codespec.edits.formats.choose import format_of
-from tests.edits.scripted import Bytes, ScriptedEngine
+from tests.edits.scripted import Bytes, scripted_engine
 
 
 class Qwen(Bytes):
@@ -25,7 +25,7 @@ class Qwen(Bytes):
     ],
 )
 def test_names(name, layout):
-    engine = ScriptedEngine()
+    engine = scripted_engine()
     engine.name, engine.vocabulary = name, Qwen()
     found = format_of(engine)
     assert (found.name if found is not None else None) == layout
