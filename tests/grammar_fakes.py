@@ -100,7 +100,9 @@ class SetState:
 
     def forced(self) -> bytes:
         left = [text[len(self._text) :] for text in self._texts if text.startswith(self._text)]
-        return b"" if self._ended else os.path.commonprefix(left)  # noqa: RUF071 - of characters is what is meant
+        if self._ended or not left:
+            return b""
+        return os.path.commonprefix(left) or b""  # noqa: RUF071 - of characters is what is meant
 
     @property
     def can_end(self) -> bool:

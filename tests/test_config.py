@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from codespec.config import Config, load, models_folder, user_file
+from codespec.config import Config, load, user_file
 from codespec.config_rules import is_path
 from codespec.config_sections import LanguageConfig
 from codespec.languages import by_id
-from codespec.models.registry import find_adapter, find_draft, find_target
+from codespec.models.registry import find_adapter, find_draft, find_target, models_folder
 from codespec.protocols import CodespecError
 
 
@@ -30,7 +31,7 @@ def write(path: Path, text: str | bytes) -> Path:
 
 
 def test_every_key_is_read():
-    options = {
+    options: dict[str, Any] = {
         "target": {
             "path": "big",
             "gpu_layers": 3,

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,7 +18,13 @@ import pytest
 from ruamel.yaml import YAML
 
 from benchmarks.llama_server import free_port
-from codespec.config import Config, tomllib
+from codespec.config import Config
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+from tests.present import present
 
 ROOT = Path(__file__).parents[1]
 TEAM = ROOT / "examples" / "team"
@@ -71,7 +78,7 @@ class Replica(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        answer = json.dumps([self.server.server_port, dict(self.headers)]).encode()
+        answer = json.dumps([self.connection.getsockname()[1], dict(self.headers)]).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
@@ -155,7 +162,7 @@ def test_the_gateway_refuses(gateway):
 @pytest.mark.parametrize("name", ["codespec-llama-server.service", "codespec-vllm@.service"])
 def test_systemd(folder, name):
     text = (folder / name).read_text("utf-8")
-    program = re.search(r"^ExecStart=(\S+)", text, re.MULTILINE)[1]
+    program = present(re.search(r"^ExecStart=(\S+)", text, re.MULTILINE))[1]
     # The programs are not here; an environment file that is not is no failure of the unit.
     (folder / name).write_text(text.replace(program, "/bin/true", 1), "utf-8")
     said = run(tool("systemd-analyze"), "verify", "--man=no", folder / name.replace("@.", "@0."))

@@ -10,6 +10,7 @@ import sys
 import textwrap
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,8 @@ from benchmarks.decode.llama_cpp import SERVER, default_settings
 from benchmarks.decode.prompts import SETS, Prompt, prompts
 from codespec.draft.costs import CostCurve
 from codespec.models.registry import EMBEDDED
-from codespec.protocols import Round
+from codespec.protocols import Round, Sampling
+from codespec.speculative.sampling import LogitSampler
 
 TOKENS = 12
 FILES = Path(codespec.__file__).parent / "draft"
@@ -141,12 +143,16 @@ def test_replayed_text_is_written_whatever_is_proposed(bench):
 
 def test_the_oracle_proposes_what_comes():
     oracle = Oracle(range(10), 4)
-    propose = oracle.propose
-    assert propose([0, 1], None, None, lambda confidence: True).tokens == (2, 3, 4, 5)
-    assert propose(range(8), None, None, lambda confidence: True).tokens == (8, 9)
-    assert propose(range(10), None, None, lambda confidence: True).tokens == ()
+    sampler = LogitSampler(Sampling(), 0)
+
+    def propose(tokens, more):
+        return oracle.propose(tokens, None, sampler, more)
+
+    assert propose([0, 1], lambda confidence: True).tokens == (2, 3, 4, 5)
+    assert propose(range(8), lambda confidence: True).tokens == (8, 9)
+    assert propose(range(10), lambda confidence: True).tokens == ()
     left = iter([True, True, False])
-    assert propose([0], None, None, lambda confidence: next(left)).tokens == (1, 2)
+    assert propose([0], lambda confidence: next(left)).tokens == (1, 2)
 
 
 def measured_of(texts, prompt=None):
@@ -187,12 +193,13 @@ def test_a_trace_shows_sources_and_fates_and_escapes():
         def token_bytes(self, token):
             return [b"<b>", b"\n", b"\xc3", b"\xa9", b"&", b"\x00"][token]
 
+    vocabulary: Any = Vocabulary()
     steps = [
         Round((0,)),
         Round((2, 3, 1), (2, 3, 4), 2, ("model", "ngram", "forced")),
         Round((5, 0), (5,), 1, ("forced",)),
     ]
-    shown = trace.rounds(steps, Vocabulary())
+    shown = trace.rounds(steps, vocabulary)
     assert shown == (
         '<span class="r" title="the prompt&#x27;s own pass">&lt;b&gt;</span>'
         '<span class="r" title="pass 1: 3 proposed, 2 accepted"><b class="m"></b><b class="n">é</b><del>&amp;</del>'

@@ -118,7 +118,7 @@ TEXTS = {"python": PYTHON, "javascript": JAVASCRIPT, "go": GO, "rust": RUST, "c"
 
 def task(**changes: str) -> Task:
     plain = Task("a", "", "def f(a):\n", "\n    return b\n", "    b = a + 1", "")
-    return replace(plain, **changes)  # type: ignore[arg-type]
+    return replace(plain, **changes)
 
 
 def test_the_published_format_is_read_and_a_line_break_goes_behind_the_cursor(tmp_path: Path) -> None:

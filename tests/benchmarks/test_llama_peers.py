@@ -5,6 +5,7 @@ import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from benchmarks.decode import llama_cpp as peers
 from benchmarks.decode.llama_cpp import LOOKUP, SERVER, SIMPLE, PeerOptions, PeerPrompt, PeerResult, PeerSetting
 from codespec.llama.model import Model
 from codespec.models.registry import EMBEDDED_TARGET
+from tests.present import present
 
 TEXT = "<|fim_prefix|><|fim_suffix|><|fim_middle|>def add(a, b):\n    return"
 PROMPT = PeerPrompt(tuple(range(11)), TEXT)
@@ -42,7 +44,7 @@ LOOKUP_LOG = """\
 0.00.104.051 I n_accept     = 4
 0.00.104.052 I accept       = 100.000%
 """
-ANSWER = {
+ANSWER: dict[str, Any] = {
     "index": 0, "content": ":  # type: ignore[", "tokens": [32, 227, 320, 623, 32, 1215, 5580, 4781], "stop": True,
     "tokens_predicted": 8, "tokens_evaluated": 11, "stop_type": "limit", "tokens_cached": 38,
     "timings": {
@@ -57,7 +59,7 @@ def test_what_speculative_simple_prints():
     assert (result.tokens, result.decoded, result.drafted, result.accepted) == (13, 13, 22, 7)
     assert result.decode_ms == pytest.approx(31.563, abs=0.001)
     assert result.text == GENERATED
-    assert result.error is result.ids is None
+    assert (result.error, result.ids) == (None, None)
 
 
 def test_what_lookup_prints():
@@ -91,7 +93,11 @@ def test_another_prompt_than_was_meant_is_an_error():
 def test_a_prompt_as_text_gives_its_tokens_again():
     with Model(EMBEDDED_TARGET, vocabulary_only=True) as model:
         vocabulary = model.vocabulary
-        tokens = [vocabulary.fim_token("pre"), vocabulary.fim_token("mid"), *vocabulary.tokenize("def naïve():\n")]
+        tokens = [
+            present(vocabulary.fim_token("pre")),
+            present(vocabulary.fim_token("mid")),
+            *vocabulary.tokenize("def naïve():\n"),
+        ]
         prompt = peers.prompt_of(vocabulary, tokens)
         assert prompt.text == "<|fim_prefix|><|fim_middle|>def naïve():\n"
         assert vocabulary.tokenize(prompt.text, special=True) == tokens == list(prompt.tokens)
@@ -129,7 +135,7 @@ def programs(tmp_path):
         return tmp_path
 
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
-    make.model = tmp_path / "model.gguf"
+    make.model = tmp_path / "model.gguf"  # type: ignore[attr-defined]
     return make
 
 
@@ -153,7 +159,7 @@ def test_a_tool_that_fails_costs_one_result(programs):
     errors = [None, "ended with status 1: the reason", "more than 2 s", None]
     assert [result.error for result in found.results] == errors
     assert found.results[0].text == GENERATED
-    assert all("no llama-lookup in" in result.error for result in missing.results)
+    assert all("no llama-lookup in" in present(result.error) for result in missing.results)
 
 
 FAKE_SERVER = """
@@ -197,7 +203,7 @@ def test_a_server_that_does_not_start_is_an_error_for_every_prompt(programs):
     settings = [PeerSetting("server", "x", SERVER), PeerSetting("server", "y", SERVER, needs_draft=True)]
     ended, without = (peers.measure(each, folder, programs.model, [PROMPT] * 2) for each in settings)
     assert [result.error for result in ended.results] == ["RuntimeError: ended with status 1: the reason"] * 2
-    assert "no draft model" in without.results[0].error
+    assert "no draft model" in present(without.results[0].error)
 
 
 def test_the_environment_is_the_benchmarks_choice(monkeypatch):

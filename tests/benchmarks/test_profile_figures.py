@@ -22,8 +22,8 @@ DRAFT = Profile("draft", Path("small.gguf"), 5_000_000, SETUP, CostCurve((0,), (
 
 
 def test_the_best_length_lies_before_a_step_or_far_behind_it():
-    assert best_length(CURVE, 0) == (32, pytest.approx(33 * 10 / 90))
-    assert best_length(CURVE, 0, draft_ms=4.0) == (3, pytest.approx(4 * 10 / (12 + 3 * 4)))
+    assert best_length(CURVE, 0) == pytest.approx((32, 33 * 10 / 90))
+    assert best_length(CURVE, 0, draft_ms=4.0) == pytest.approx((3, 4 * 10 / (12 + 3 * 4)))
     assert best_length(CURVE, 1024) == (0, 1.0)
 
 

@@ -135,18 +135,18 @@ def test_drafts_carry_text_that_resembles_what_is_there(capsys):
     [("stop", "passed", "complete"), ("length", "off", "at the limit of tokens"), ("length", "cut", "cut back to")],
 )
 def test_the_summary_says_why_a_text_has_ended(reason, gate, said):
-    report = report_of(Statistics(), "none", gate, None, EMBEDDED_TARGET)
+    report = report_of(Statistics(), "none", gate, None, str(EMBEDDED_TARGET))
     assert f"finished: {said}" in show.summary(report, reason, (), 1.5)[0]
     assert set(show.ENDS) == set(get_args(FinishReason))
 
 
 def test_the_summary_says_why_nothing_was_drafted():
     alone, drafted = Round((1,)), Round((1, 2), (1,), 1, ("ngram",))
-    by_model = report_of(Statistics(), "none", "passed", Path("draft-python.gguf"), EMBEDDED_TARGET)
+    by_model = report_of(Statistics(), "none", "passed", Path("draft-python.gguf"), str(EMBEDDED_TARGET))
     assert len(show.summary(by_model, "stop", (alone, drafted), 1.5)) == 1
     (_, why) = show.summary(by_model, "stop", (alone, drafted, alone), 1.5)
     assert why == "no draft in 2 of 3 target calls, which take 1.5 ms each: none was expected to save time"
-    without = report_of(Statistics(), "none", "passed", None, EMBEDDED_TARGET)
+    without = report_of(Statistics(), "none", "passed", None, str(EMBEDDED_TARGET))
     assert show.summary(without, "stop", (alone,), 1.5)[1].endswith("there is no draft model")
 
 

@@ -19,7 +19,7 @@ from codespec.daemon.models import Models
 from codespec.daemon.process import ModelProcess
 from codespec.daemon.start import Unreachable, reach
 from codespec.daemon.wire import Channel
-from codespec.engine.local import LocalEngine
+from codespec.engine.engine import Engine
 from codespec.errors import CodespecError
 
 TAKES_S, STUCK_S = 4.0, 0.1
@@ -28,7 +28,7 @@ hangs = sys.argv[1]
 asked, hung = threading.Event(), threading.Event()
 
 
-def load(config: Config, progress: Any) -> LocalEngine:
+def load(config: Config, progress: Any) -> Engine:
     if not asked.is_set():
         raise CodespecError("nothing is loaded ahead here")
     if hangs == "load":

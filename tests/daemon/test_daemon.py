@@ -134,10 +134,10 @@ def test_the_answers_are_those_of_a_completer_in_this_process(kept):
 def test_windows_that_start_at_once_start_one_process(here):
     found: list[Window] = []
     threads = [threading.Thread(target=lambda: found.append(Window(Config())), daemon=True) for _ in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(WAIT_S)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT_S)
     processes = [process_of(each) for each in found]
     assert len(processes) == 4
     assert len({each["pid"] for each in processes}) == 1

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import sys
 from multiprocessing.connection import Listener, Pipe
+from typing import Any
 
 import pytest
 
@@ -77,7 +78,7 @@ def test_a_model_whose_loading_failed_is_loaded_with_the_next_request(here):
         window.close()
 
 
-FIELDS = {
+FIELDS: dict[str, dict[str, Any]] = {
     "complete": {"request": request()},
     "edit": {"request": request()},
     "learn": {"request": request(), "edited": False},

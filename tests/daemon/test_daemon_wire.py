@@ -8,6 +8,7 @@ import random
 import threading
 from dataclasses import MISSING, fields, replace
 from multiprocessing.connection import Pipe
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ from tests.daemon.windows import WAIT_S, eventually
 def test_a_window_logs_what_is_logged_about_models(caplog):
     mine, other = Pipe()
     lost = threading.Event()
-    link, process = SocketLink(Channel(mine), lambda expected: expected or lost.set()), Channel(other)
+    link, process = SocketLink(Channel(mine), lambda expected: None if expected else lost.set()), Channel(other)
     process.send({"log": [logging.WARNING, "codespec.models", "a draft is slow"]})
     process.send({"id": 99, "result": "of nobody"})
     reply = link.ask("status")
@@ -160,7 +161,7 @@ def test_what_is_sent_arrives_whole():
         others=(OtherDocument("b.py", "python", "import a\n"),),
         rejected=frozenset({"1", "2"}),
     )
-    whole = {
+    whole: dict[Any, Any] = {
         Request: Request("x\n", 1, "python", "/a.py", context=(Snippet("/b.py", "y"),)),
         EditRequest: edit,
         Completion: Completion("text", "stop", (), {"gate": "fits"}, passes=(step,)),

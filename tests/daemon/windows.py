@@ -153,7 +153,8 @@ class InThread(threading.Thread):
     def __init__(self, window: Window, what: Any) -> None:
         super().__init__(daemon=True)
         self.cancel = threading.Event()
-        self.result = self.error = None
+        self.result: Any = None
+        self.error: Exception | None = None
         self._ask = what if callable(what) else lambda: window.complete(what, self.cancel)
         self.start()
 

@@ -97,8 +97,8 @@ class CodeServer:
         self.workspace.mkdir(exist_ok=True)
         # What is of the machine, such as programs, counts on the server only; the rest is the user's.
         self._machine, self._user = (self.home / "user" / each / "settings.json" for each in ("Machine", "User"))
-        for each in (self._machine, self._user):
-            each.parent.mkdir(parents=True)
+        for file in (self._machine, self._user):
+            file.parent.mkdir(parents=True)
         _write(self._user, SETTINGS)
         self.write(settings)
         names = ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")

@@ -147,7 +147,7 @@ class Editor:
         self.type("<CR>")
         self.wait(lambda: self.mode() != "r")
 
-    def wait(self, condition: Callable[[], object], timeout: float = WITHIN_S) -> None:
+    def wait(self, condition: Callable[..., object], timeout: float = WITHIN_S) -> None:
         end = time.monotonic() + timeout
         while not condition():
             if time.monotonic() > end:

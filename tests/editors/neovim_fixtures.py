@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.editors.neovim_editor import MISSING, kinds
 NO_NATIVE = "missing: a Neovim of 0.12 or newer, for its own inline completion (tests/editors/debian)"
 
 
-def parameters() -> list[object]:
+def parameters() -> Sequence[object]:
     """Every Neovim that is there, and a visible skip for what is not."""
     if MISSING:
         return [pytest.param(None, id="missing")]

@@ -48,8 +48,9 @@ class Screen:
         """Follow the events of one ``redraw`` notification."""
         for name, *calls in events:
             handler = getattr(self, f"_{name}", None)
-            for arguments in calls if handler else ():
-                handler(*arguments)
+            if handler is not None:
+                for arguments in calls:
+                    handler(*arguments)
 
     @property
     def latest(self) -> Frame:

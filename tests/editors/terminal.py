@@ -24,7 +24,7 @@ try:
     import struct
     import termios
 except ImportError:  # Windows
-    pty = None
+    pty = None  # type: ignore[assignment]
 
 
 def need(**there: object) -> None:
@@ -97,14 +97,14 @@ class Terminal:
     def type(self, keys: str) -> None:
         os.write(self._keyboard, keys.encode())
 
-    def wait(self, condition: Callable[[], object], timeout: float = 90.0) -> None:
+    def wait(self, condition: Callable[..., object], timeout: float = 90.0) -> None:
         end = time.monotonic() + timeout
         while not condition():
             assert self._process.poll() is None, f"the editor has ended:\n{self.written()[-3000:]}"
             assert time.monotonic() < end, f"not in time; the latest that it wrote:\n{self.written()[-3000:]}"
             time.sleep(0.05)
 
-    def repeat(self, keys: str, condition: Callable[[], object]) -> None:
+    def repeat(self, keys: str, condition: Callable[..., object]) -> None:
         """Wait for something, and press keys every 20 seconds: an editor may give up waiting while the models load."""
         pressed = time.monotonic()
 
@@ -144,7 +144,8 @@ def running(command: list[str], cwd: Path, env: dict[str, str]) -> Iterator[Term
         terminal.close()
 
 
-def program(variable: str, *names: str) -> str | None:
-    """An editor: what the variable names first, or the first of these programs that is on the path."""
+def program(variable: str, *names: str) -> str:
+    """An editor: what the variable names first, or the first of these programs that is on the path; empty where
+    none is."""
     named = os.environ.get(variable, "").split(os.pathsep)[0]
-    return next(filter(None, map(shutil.which, [named] if named else names)), None)
+    return next(filter(None, map(shutil.which, [named] if named else names)), "")

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.editors.common import LOOPS
 from tests.editors.terminal import Terminal, environment, need, program, recipe, running
@@ -43,7 +44,7 @@ class Emacs:
     def repeat(self, keys: str, condition: Callable[[], object]) -> None:
         self._terminal.repeat(keys, condition)
 
-    def ask(self, expression: str) -> object:
+    def ask(self, expression: str) -> Any:
         """What an expression is in the buffer of the file; None as long as Emacs does not answer."""
         code = f"(with-current-buffer (get-file-buffer {json.dumps(str(self.path))}) (json-encode {expression}))"
         command = [CLIENT, "-s", str(self._socket), "--eval", code]
@@ -138,7 +139,7 @@ def need_emacs(package: str) -> None:
 
 def has(feature: str) -> bool:
     """Whether Emacs has a library, from itself or from a package."""
-    if EMACS is None:
+    if not EMACS:
         return False
     command = [
         EMACS,

@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from typing import Any
 
 from tests.editors.common import ROOT
 from tests.editors.terminal import environment, need, program, running
@@ -31,7 +32,7 @@ def test_in_neovim(tmp_path):
     path, listening = folder / "editor" / "shop.py", str(tmp_path / "socket")
     before = path.read_text().replace("    raise NotImplementedError\n", "    return \n")
 
-    def ask(expression: str) -> object:
+    def ask(expression: str) -> Any:
         command = [NVIM, "--server", listening, "--remote-expr", f"json_encode({expression})"]
         result = subprocess.run(command, capture_output=True, text=True, timeout=60)
         return json.loads(result.stdout or result.stderr) if result.returncode == 0 else None

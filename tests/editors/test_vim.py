@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.editors.common import LOOPS, ROOT, STUB
 from tests.editors.terminal import Terminal, environment, need, program, recipe, running
@@ -31,7 +32,7 @@ let g:codespec_settings = {{'max_tokens': 20}}
 
 
 def _can(condition: str) -> bool:
-    if VIM is None:
+    if not VIM:
         return False
     command = [VIM, "-es", "--clean", "-c", f"if {condition} | quit! | else | cquit! | endif"]
     return subprocess.run(command, capture_output=True, timeout=60).returncode == 0
@@ -57,7 +58,7 @@ class Vim:
     def wait(self, condition, timeout: float = 90.0) -> None:
         self._terminal.wait(condition, timeout)
 
-    def ask(self, expression: str) -> object:
+    def ask(self, expression: str) -> Any:
         self._channel.write(json.dumps(["expr", expression, -1]) + "\n")
         self._channel.flush()
         return json.loads(self._channel.readline())[1]

@@ -12,6 +12,7 @@ import signal
 import pytest
 
 from tests.editors.common import CALLS, REAL
+from tests.present import present
 
 SEARCHES = """def first(items):
     for item in items:
@@ -308,7 +309,7 @@ def test_the_trace_tells_where_each_token_came_from(editor):
     assert "target" in kinds
     assert kinds <= {"target", "model", "ngram", "forced", "rejected"}
     rows = page.locator("tbody tr", has=page.locator("td.code")).all_inner_texts()
-    assert len(rows) == int(re.search(r"in (\d+) passes", page.locator("p").first.inner_text())[1])
+    assert len(rows) == int(present(re.search(r"in (\d+) passes", page.locator("p").first.inner_text()))[1])
     assert page.evaluate("() => document.querySelector('meta[http-equiv]').content").startswith("default-src 'none'")
     assert page.locator("body script").count() == 0
     editor.press("Tab")  # the page is walked through by keys
@@ -331,7 +332,7 @@ def test_settings_reach_the_server(window):
     editor.wait(lambda: re.search(r"· \d+ ms$", editor.status()), "the status bar says how long it took")
     assert re.search(r"Last completion: \d+ ms", editor.told())
     page = trace(editor)
-    assert int(re.search(r"(\d+) tokens in", page.locator("p").first.inner_text())[1]) <= 3
+    assert int(present(re.search(r"(\d+) tokens in", page.locator("p").first.inner_text()))[1]) <= 3
     close_page(editor)
     editor.save(path)
 
@@ -393,4 +394,6 @@ def counts(editor) -> dict[str, int]:
     head = page.locator("thead th").all_inner_texts()[1:]
     row = page.locator("tbody tr", has=page.locator("th", has_text="python")).locator("td").all_inner_texts()
     close_page(editor)
-    return {title.lower(): int(re.match(r"\d*", count)[0] or 0) for title, count in zip(head, row, strict=False)}
+    return {
+        title.lower(): int(present(re.match(r"\d*", count))[0] or 0) for title, count in zip(head, row, strict=False)
+    }

@@ -22,6 +22,7 @@ from tests.editors.common import CALLS, ROOT
 from tests.editors.test_vscode import name, notifications, to_the_last_line
 from tests.editors.test_vscode_server import press_button
 from tests.editors.vscode_window import Editor
+from tests.present import present
 
 MINUTES = 15
 """For each step: the packages of a Python environment come from the network."""
@@ -115,7 +116,7 @@ def repack(distribution: str, folder: Path) -> None:
     """Make a wheel of an installed package."""
     files = importlib.metadata.files(distribution) or []
     [wheel] = [each for each in files if each.name == "WHEEL"]
-    tag = re.search(r"^Tag: (.+)$", wheel.read_text(), re.MULTILINE)[1]
+    tag = present(re.search(r"^Tag: (.+)$", wheel.read_text(), re.MULTILINE))[1]
     folder.mkdir()
     version = importlib.metadata.version(distribution)
     record = []

@@ -25,6 +25,7 @@ from codespec.lsp.settings import needs_reload
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, adapters_folder
 from codespec.protocols import CodespecError, Limits, Sampling
 from tests.adapters import matrices, weights_of, write_adapter, write_model, write_tensors
+from tests.present import present
 
 DRAFT = EMBEDDED / "draft-python.gguf"
 QUERY = "blk.0.attn_q.weight"
@@ -299,7 +300,7 @@ def test_windows_with_other_adapters_share_a_model(files, tmp_path, monkeypatch)
         status = [each.status().get("target_lora") for each in windows]
         assert status[0] == {"path": str(files / "one.gguf"), "scale": 1.0, "problem": ""}
         assert status[1] is None
-        assert "no such file" in status[2]["problem"]
+        assert "no such file" in present(status[2])["problem"]
 
 
 def test_a_change_reaches_the_model_process_and_loads_no_model():
@@ -320,7 +321,7 @@ def test_a_closed_completer_says_so(files):
         lambda: completer.prefill(request),
         lambda: list(completer.generate("x")),
         lambda: completer.learn("x = 1\n" * 10, "a.py", "python"),
-        lambda: list(completer.engine.generate([1, 2], speculate=False)),
+        lambda: list(completer.engine.generate([1, 2])),
         lambda: completer.engine.prefill([1, 2]),
     ]
     for call in calls:

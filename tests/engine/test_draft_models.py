@@ -16,6 +16,7 @@ from codespec.models.info import inspect
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Limits
 from tests import permuted
+from tests.present import present
 
 PROMPT = [*range(1000, 1040)]
 
@@ -181,7 +182,7 @@ def test_padding_at_the_end_of_a_vocabulary_is_no_difference(tmp_path):
             text = "".join(
                 chunk.text
                 for chunk in engine.generate(
-                    PROMPT, limits=Limits(48), speculate=FixedLengthDraft(engine.drafts.model, 4)
+                    PROMPT, limits=Limits(48), speculate=FixedLengthDraft(present(engine.drafts.model), 4)
                 )
             )
             counts.add((text, engine.statistics.drafted, engine.statistics.accepted))

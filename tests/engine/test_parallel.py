@@ -1,5 +1,7 @@
 """Texts that are decoded side by side are those that the target alone gives one after the other."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -77,7 +79,7 @@ def test_a_text_that_is_no_longer_wanted_takes_no_part():
 
 def test_closing_in_the_middle_gives_the_forks_back():
     target = TableTarget(Table(VOCABULARY, 2))
-    steps = Generator(target, None, frozenset()).together([1], samplings(3), Limits(10), [None] * 3, set())
+    steps: Any = Generator(target, None, frozenset()).together([1], samplings(3), Limits(10), [None] * 3, set())
     for _ in range(7):
         next(steps)
     steps.close()

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from codespec.grammar import Grammar, LlguidanceState, byte_tokenizer
-from codespec.protocols import CodespecError
+from codespec.grammar import Grammar, byte_tokenizer
+from codespec.protocols import CodespecError, GrammarState
 
 T = TypeVar("T")
 WORDS = (257 + 31) // 32
@@ -31,7 +31,7 @@ class Report:
     slowest: float = 0.0
     operation: str = ""
 
-    def timed(self, name: str, operation: Callable[[], T]) -> T:
+    def timed(self, name: str, operation: Callable[..., T]) -> T:
         """The operation's result; its time counts even if it fails."""
         began = time.process_time()
         try:
@@ -65,7 +65,7 @@ def exercise(
     return report
 
 
-def walk(state: LlguidanceState, rng: Random, steps: int, report: Report) -> list[int]:
+def walk(state: GrammarState, rng: Random, steps: int, report: Report) -> list[int]:
     """Tokens chosen from the mask, with a look back and aside now and then."""
     taken: list[int] = []
     began = time.process_time()
@@ -92,7 +92,7 @@ def walk(state: LlguidanceState, rng: Random, steps: int, report: Report) -> lis
     return taken
 
 
-def feed_on(state: LlguidanceState, tokens: list[int], report: Report, length: int = 4000) -> None:
+def feed_on(state: GrammarState, tokens: list[int], report: Report, length: int = 4000) -> None:
     """Feed the text over and over, as far as it goes: what is ambiguous shows in the long run."""
     text = [token for token in tokens if token != 256]
     fed, began = 0, time.process_time()
@@ -105,7 +105,7 @@ def feed_on(state: LlguidanceState, tokens: list[int], report: Report, length: i
             return
 
 
-def mask(state: LlguidanceState, report: Report) -> list[int]:
+def mask(state: GrammarState, report: Report) -> list[int]:
     """The allowed tokens in order."""
     bits = np.full(WORDS, 0xFFFFFFFF, np.uint32)
     report.timed("mask", lambda: state.mask_into(bits))

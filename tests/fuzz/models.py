@@ -26,6 +26,7 @@ from codespec.llama.model import Model
 from codespec.models.info import inspect
 from codespec.models.registry import EMBEDDED
 from codespec.protocols import CodespecError
+from tests.present import present
 
 SECONDS = 30  # of wall time for one file, on a busy machine
 EXTREMES = (0, 1, 2, 3, -1, 2**15, 2**31 - 1, 2**32 - 1, 2**63 - 1)
@@ -93,7 +94,7 @@ def main(arguments: list[str]) -> int:
             with suppress(OverflowError, ValueError):
                 changed = damage(path, Random(seed))
             began = time.monotonic()
-            server.stdin.write(f"{path}\n")
+            present(server.stdin).write(f"{path}\n")
             said = _answer(server)
             slowest = max(slowest, (time.monotonic() - began, f"seed {seed}: {changed}"))
             if not said or time.monotonic() - began > SECONDS:
@@ -122,4 +123,4 @@ def _start() -> subprocess.Popen[str]:
 
 
 def _answer(server: subprocess.Popen[str]) -> str:
-    return server.stdout.readline().strip()
+    return present(server.stdout).readline().strip()

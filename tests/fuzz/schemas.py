@@ -204,7 +204,7 @@ def fitting(rng: random.Random, made: Any, root: dict[str, Any], depth: int = 4)
         names = [name for name in names if rest is not False or name in members or rng.random() < 0.2]
         return {name: fitting(rng, members.get(name, rest), root, depth - 1) for name in names}
     if kind == "array":
-        first = made.get("prefixItems", made["items"] if isinstance(made.get("items"), list) else [])
+        first: Any = made.get("prefixItems", made["items"] if isinstance(made.get("items"), list) else [])
         rest = made.get("items", True) if not isinstance(made.get("items"), list) else made.get("additionalItems", True)
         count = rng.randint(made.get("minItems", 0), made.get("minItems", 0) + 2)
         return [fitting(rng, first[i] if i < len(first) else rest, root, depth - 1) for i in range(count)]

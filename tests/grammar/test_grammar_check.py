@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from codespec.grammar import Grammar, shipped
-from codespec.grammar.check import Diagnostic, FileMatch, accepts, accepts_text, check
+from codespec.grammar.check import FileMatch, accepts, accepts_text, check
+from codespec.grammar.errors import Diagnostic
 from codespec.protocols import CodespecError
 
 PYTHON = Grammar.load("python")

@@ -10,6 +10,7 @@ from codespec.grammar import Grammar, GrammarError, byte_tokenizer
 from codespec.grammar.document import Feed, GrammarDocument
 from codespec.patience import within
 from codespec.syntax.tree import Start
+from tests.present import present
 
 JSON = '{\n  "a": [1, 2],\n  "b": {\n    "c": "d",\n    "e": null\n  },\n  "f": true\n}\n'
 # Statements in braces; a file begins with a word of its own.
@@ -126,7 +127,7 @@ def test_what_was_read_before_nobody_wanted_it_any_more_stays_read():
         found.at(JSON, len(JSON))
     lines = JSON.splitlines(keepends=True)
     assert fed == lines[:5]
-    assert found.at(JSON, len(JSON)).state.can_end
+    assert present(found.at(JSON, len(JSON)).state).can_end
     assert fed == [*lines[:5], *lines[4:], ""]
 
 
@@ -235,7 +236,7 @@ def test_the_line_being_written_may_open_the_only_block(before):
     rest = ":\n    def f(self):\n        return 1\n"
     text = before.rstrip(":") + rest
     for offset in (len(before) - 2, len(before)):
-        state = found.at(text, offset).state
+        state = present(found.at(text, offset).state)
         left = text[offset:].encode()
         assert state.accept(left) == len(left)
 

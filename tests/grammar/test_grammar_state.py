@@ -12,7 +12,7 @@ import llguidance
 import numpy as np
 import pytest
 
-from codespec.grammar import Grammar, GrammarError, LlguidanceState, Tokenizer, byte_tokenizer
+from codespec.grammar import Grammar, GrammarError, Tokenizer, byte_tokenizer
 from codespec.llama.llguidance_tokenizer import tokenizer_from_vocab
 from codespec.llama.model import Model
 from codespec.protocols import CodespecError, GrammarState
@@ -22,7 +22,7 @@ from tests.grammar_fakes import CONTROL, EMPTY, ENDS, TOKENS, small_tokenizer
 V = len(TOKENS)
 
 
-def state_of(source: str) -> LlguidanceState:
+def state_of(source: str) -> GrammarState:
     return Grammar.from_gbnf(f"root ::= {source}").state(small_tokenizer())
 
 
@@ -115,7 +115,9 @@ def test_dead_end_is_an_empty_mask_and_can_be_left() -> None:
             return []
 
     raw = llguidance.LLTokenizer(llguidance.TokenizerWrapper(NoB()), n_vocab=3, eos_token=[2], slices=[])
-    state = Grammar.from_gbnf('root ::= "a" "b" | "a" "a" "b" | "c"').state(Tokenizer(raw, [2], frozenset(), list))
+    state = Grammar.from_gbnf('root ::= "a" "b" | "a" "a" "b" | "c"').state(
+        Tokenizer(raw, [2], frozenset(), lambda _: [])
+    )
     assert state.accept([0]) == 1
     assert state.accept([0]) == 1
     for _ in range(2):
@@ -146,7 +148,7 @@ def test_engine_limits_raise() -> None:
 
 
 class TestTokenElements:
-    def grammar(self, source: str) -> LlguidanceState:
+    def grammar(self, source: str) -> GrammarState:
         return Grammar.from_gbnf(f"root ::= {source}", "g").state(small_tokenizer())
 
     @pytest.mark.parametrize("element", [f"<[{CONTROL}]>", "<control>"])

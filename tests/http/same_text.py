@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -67,7 +68,7 @@ def prompt(chance: random.Random, folder: Path) -> Pair:
     (folder / "s.json").write_text(json.dumps(SCHEMA), "utf-8")
     (folder / "g.gbnf").write_text(GRAMMAR, "utf-8")
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
-    path, constraints = "/v1/completions", {
+    constraints: dict[str, tuple[list[str], dict[str, Any]]] = {
         "free": ([], {}),
         "schema": (["--json-schema", str(folder / "s.json")], {"response_format": STRICT}),
         "grammar": (["--grammar", str(folder / "g.gbnf")], {"grammar": GRAMMAR}),

@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import collections
 import json
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -288,7 +289,9 @@ async def soak(server: ChildServer, seconds: float, clients: int, seed: int, say
 
 def descriptors_of(process: psutil.Process) -> int:
     """Open file descriptors, or handles."""
-    return int(process.num_fds() if hasattr(process, "num_fds") else process.num_handles())
+    if sys.platform == "win32":
+        return process.num_handles()
+    return process.num_fds()
 
 
 async def _sample(report: Report, process: psutil.Process, began: float, say: Callable[[str], None]) -> None:

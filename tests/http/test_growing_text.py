@@ -2,6 +2,7 @@
 
 import time
 from itertools import pairwise
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -78,7 +79,8 @@ def test_long_stop_texts_take_time_that_grows_with_the_text():
 
 def grown(tokens, sizes, stops, best):
     """Text, stop text, tokens and what is told of them, in groups of tokens."""
-    growing, told, shown, kept, position = GrowingText(Vocabulary(), stops), [], "", [], 0
+    vocabulary: Any = Vocabulary()
+    growing, told, shown, kept, position = GrowingText(vocabulary, stops), [], "", [], 0
     chances = [TokenChance(token, -1.0, ((token, -1.0), *best)) for token in tokens]
     sizes = iter(sizes)
     while True:

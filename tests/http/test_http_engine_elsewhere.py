@@ -2,6 +2,7 @@
 
 import json
 from contextlib import contextmanager
+from typing import Any
 
 import httpx
 import pytest
@@ -18,7 +19,7 @@ PROMPT = "def area(width, height):\n    return"
 PASSWORD = "dedehulfel77"
 HELD = f"user = 1\nPASSWORD = '{PASSWORD}'\nx = "
 PUBLIC = {"input_prefix": "user = 1\nx = ", "input_suffix": "\n"}
-PRIVATE = {
+PRIVATE: dict[str, tuple[str, dict[str, Any]]] = {
     "a document": ("/infill", {"input_prefix": HELD, "input_suffix": "\n", "path": "a.py"}),
     "one that must fit": ("/infill", {"input_prefix": HELD, "input_suffix": "\n", "language": "python"}),
     "a file of that name": ("/infill", {**PUBLIC, "input_prefix": f"A={PASSWORD}\nB=", "path": "settings/.env"}),

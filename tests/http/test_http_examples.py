@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.present import present
+
 EXAMPLES = Path(__file__).parents[2] / "examples" / "http"
 README = (EXAMPLES / "README.md").read_text("utf-8")
 TEXT = {"prompt": "def area(width, height):\n    return ", "suffix": "\n", "max_tokens": 8}
@@ -43,7 +45,7 @@ def test_curl(server):
 
 def test_llama_vim(client):
     [settings] = blocks("vim")
-    path = re.search(r"http://127.0.0.1:8080(/\w+)'", settings)[1]
+    path = present(re.search(r"http://127.0.0.1:8080(/\w+)'", settings))[1]
     fields = {"input_prefix": TEXT["prompt"], "input_suffix": "\n", "prompt": "", "n_predict": 8}
     assert client.post(path, json=fields).json()["content"]
 
@@ -68,8 +70,8 @@ def test_zed(client):
 def test_continue(client):
     """As its ``core/llm/llms/OpenAI.ts`` asks, and reads what comes."""
     [settings] = blocks("yaml")
-    base = re.search(r"apiBase: http://localhost:8080(/\S+)", settings)[1]
-    fields = {**TEXT, "model": re.search(r"model: (\S+)", settings)[1], "temperature": 0.01, "stop": ["\n\n"]}
+    base = present(re.search(r"apiBase: http://localhost:8080(/\S+)", settings))[1]
+    fields = {**TEXT, "model": present(re.search(r"model: (\S+)", settings))[1], "temperature": 0.01, "stop": ["\n\n"]}
     stream = client.post(f"{base}/fim/completions", json={**fields, "stream": True}).text
     chunks = [json.loads(line.removeprefix("data: ")) for line in stream.split("\n\n")[:-2]]
     assert "".join(each["choices"][0]["delta"]["content"] for each in chunks)

@@ -10,6 +10,7 @@ import pytest
 from codespec.http.limits import HttpLimits
 from tests.http.http_servers import serving
 from tests.http.raw_client import BadAnswerError, ask, closed, read_reply, written
+from tests.present import present
 
 BODY = {"prompt": "def f(", "max_tokens": 2}
 MOST = 1 << 20
@@ -108,7 +109,7 @@ def test_a_length_that_lies_smuggles_nothing(port):
     async def both():
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(written(body) + inner)
-        replies = [await asyncio.wait_for(read_reply(reader), 20) for _ in range(2)]
+        replies = [present(await asyncio.wait_for(read_reply(reader), 20)) for _ in range(2)]
         await closed(writer)
         return [each.status for each in replies]
 

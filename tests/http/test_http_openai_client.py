@@ -3,6 +3,7 @@
 import asyncio
 import enum
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import openai
 import pytest
@@ -13,7 +14,7 @@ from tests.http.http_servers import serving, until
 
 PROMPT = "def add(a, b):\n"
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "A shirt, please."}]
-ENDLESS = {"extra_body": {"grammar": 'root ::= [a-z ]* "éàü"'}, "max_tokens": 8000, "n": 100}
+ENDLESS: dict[str, Any] = {"extra_body": {"grammar": 'root ::= [a-z ]* "éàü"'}, "max_tokens": 8000, "n": 100}
 
 
 class Size(enum.Enum):

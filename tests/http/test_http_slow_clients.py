@@ -12,6 +12,7 @@ import pytest
 from codespec.http.limits import HttpLimits
 from tests.http.http_servers import serving, until
 from tests.http.raw_client import closed, read_reply, written
+from tests.present import present
 
 LIMIT_S, SLACK_S = 1.0, 6.0
 BODY = {"prompt": "def f(", "max_tokens": 2}
@@ -64,7 +65,7 @@ def test_a_second_head_byte_by_byte(port):
     async def second():
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert (await asyncio.wait_for(read_reply(reader), SLACK_S)).status == 200
+        assert present(await asyncio.wait_for(read_reply(reader), SLACK_S)).status == 200
         began = time.monotonic()
         with suppress(ConnectionError):
             for byte in written(BODY):
@@ -110,7 +111,7 @@ def test_a_body_byte_by_byte(port, path):
                 break
             writer.write(bytes([byte]))
             await asyncio.sleep(EVERY_S)
-        answer = await asyncio.wait_for(reply, SLACK_S)
+        answer = present(await asyncio.wait_for(reply, SLACK_S))
         assert answer.headers["connection"] == "close"
         with suppress(ConnectionError):  # a byte that was under way when the server closed
             assert await asyncio.wait_for(reader.read(), SLACK_S) == b""

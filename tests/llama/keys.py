@@ -17,6 +17,7 @@ from pathlib import Path
 from random import Random
 from statistics import mean
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -32,13 +33,14 @@ BEFORE = 2400
 def rows_of(engine: LocalEngine) -> list[int]:
     """Rows of every pass from now on."""
     rows: list[int] = []
-    decode = engine._context.decode_chunk
+    context: Any = engine._context
+    decode = context.decode_chunk
 
     def counting(sequence_id, position, tokens, last):
         rows.append(len(tokens))
         return decode(sequence_id, position, tokens, last)
 
-    engine._context.decode_chunk = counting
+    context.decode_chunk = counting
     return rows
 
 

@@ -15,7 +15,7 @@ from codespec.grammar.grammar import Grammar
 from codespec.llama.agreement import rows_agree
 from codespec.llama.context import Context
 from codespec.llama.model import Model
-from codespec.llama.recurrent import AGAIN, CHECKPOINTS, TAIL
+from codespec.llama.recurrent import AGAIN, CHECKPOINTS, TAIL, RecurrentSequence
 from codespec.models.info import inspect
 from codespec.protocols import CodespecError, Limits, Sampling
 from tests.drafting import drafting_engine
@@ -102,6 +102,7 @@ def test_a_key_takes_little_more_than_on_a_model_of_attention(path, models):
 def test_checkpoints_are_few_and_closer_towards_the_end(path):
     with Model(path) as model, Context(model, context_length=2048, batch=64) as context:
         sequence = context.sequence()
+        assert isinstance(sequence, RecurrentSequence)
         for token in range(1500):
             sequence.decode([token])
         places = [each.n_past for each in sequence._checkpoints]

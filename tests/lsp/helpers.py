@@ -24,6 +24,7 @@ from pygls.protocol import default_converter
 from pytest_lsp.client import register_lsp_features
 
 import codespec
+from tests.present import present
 
 STUB = [sys.executable, str(Path(__file__).with_name("stub_server.py"))]
 ROOT = Path(codespec.__file__).parents[1]
@@ -45,7 +46,8 @@ class Client(pytest_lsp.LanguageClient):
         self._stderr_forwarder = asyncio.create_task(self._collect())
 
     async def _collect(self) -> None:
-        while line := await self._server.stderr.readline():
+        errors = present(present(self._server).stderr)
+        while line := await errors.readline():
             self.stderr += line.decode()
             sys.stderr.write(line.decode())
 
@@ -135,8 +137,9 @@ async def running(
         yield server
         await client.shutdown_session()
     finally:
-        if client._server.returncode is None:  # a test has failed
-            client._server.kill()
+        process = present(client._server)
+        if process.returncode is None:  # a test has failed
+            process.kill()
         await client.stop()
 
 
@@ -154,7 +157,7 @@ def environment(tmp_path: Path, more: dict[str, str] | None = None) -> dict[str,
     return {**os.environ, **own, **(more or {})}
 
 
-async def until(condition: Callable[[], bool], timeout: float = 20.0) -> None:
+async def until(condition: Callable[..., object], timeout: float = 20.0) -> None:
     """Poll."""
     end = time.monotonic() + timeout
     while not condition():
@@ -171,6 +174,12 @@ class Raw:
         self._writer = writer
         self._messages: queue.Queue[Any] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
+
+    def hang_up(self) -> None:
+        """Close both ends of ours; a second call does nothing."""
+        for stream in (self._writer, self._reader):
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
 
     def send(self, message: Any) -> None:
         self.send_body(json.dumps(message).encode())
@@ -251,9 +260,7 @@ def raw(tmp_path: Path, command: list[str] = STUB, env: dict[str, str] | None = 
     finally:
         process.kill()
         process.wait()
-        for stream in (process.stdin, process.stdout):
-            with contextlib.suppress(BrokenPipeError):
-                stream.close()  # type: ignore[union-attr]
+        server.hang_up()
 
 
 def run_command(server: Any, command: str, *arguments: Any) -> Any:

@@ -28,6 +28,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcRequestCancelled
 
 from codespec.languages import by_path
+from tests.present import present
 
 from .helpers import ROOT, Server, running
 
@@ -210,7 +211,7 @@ class Soak:
                 asked = self._server.client.workspace_execute_command_async(params)
                 status = await asyncio.shield(asked)  # pygls takes the answer to a cancelled request for an error
                 self.report.memory.append((at, size))
-                self.report.kept.append(status.get("kept_mib", 0.0))
+                self.report.kept.append(present(status).get("kept_mib", 0.0))
                 say(f"{at:.0f} s, {size:.0f} MB, {self.report.requests} requests")
             await asyncio.sleep(SAMPLE_S)
 
@@ -305,7 +306,7 @@ async def soak(
         async with running(
             Path(folder), list(command), options={"prefetch": True, "generate_ahead": True, **(options or {})}
         ) as server:
-            pid = server.client._server.pid
+            pid = present(server.client._server).pid
             editor = Soak(server, seed, edits_per_s, documents)
             report = await editor.run(seconds, lambda: memory_of(pid, folder), say)
             params = types.ExecuteCommandParams("codespec.status", [])

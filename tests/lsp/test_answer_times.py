@@ -7,7 +7,8 @@ import asyncio
 import pytest
 from lsprotocol import types
 
-from codespec.lsp.answer_times import KEPT, AnswerTimes, Times
+from codespec.lsp.answer_times import AnswerTimes
+from codespec.worker.times import KEPT, Times
 
 from .helpers import running, until
 from .stub_server import completion

@@ -38,7 +38,7 @@ async def test_a_failed_load_is_told_once(tmp_path):
     error = "model.gguf: truncated; download it again"
     async with running(tmp_path, env={"STUB_LOAD_S": "0.2", "STUB_LOAD_ERROR": error}) as server:
         server.open("x = \n")
-        assert await asyncio.gather(server.ask(0, 1), server.ask(0, 2)) == [None, None]
+        assert [*await asyncio.gather(server.ask(0, 1), server.ask(0, 2))] == [None, None]
         assert await server.ask(0, 4) is None
         assert server.shown == [f"codespec: {error}"]
         assert server.client.messages[0].type == types.MessageType.Error

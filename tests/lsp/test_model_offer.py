@@ -15,6 +15,7 @@ from codespec.config import Config
 from codespec.lsp.model_offer import offer_model
 from codespec.models.catalogue import CATALOGUE, PACKAGED
 from codespec.models.registry import EMBEDDED
+from tests.present import present
 from tests.real_model import as_installed
 from tests.stand_in_hub import stand_in_hub
 
@@ -81,7 +82,7 @@ async def test_a_yes_fetches_and_uses_it(tmp_path, hub, answers, package):
 
         async def target() -> str:
             command = types.ExecuteCommandParams("codespec.status", [])
-            return (await server.client.workspace_execute_command_async(command)).get("target", "")
+            return present(await server.client.workspace_execute_command_async(command)).get("target", "")
 
         for _ in range(200):
             if await target() == name:

@@ -44,7 +44,7 @@ def complete_checkout():
 async def real(tmp_path_factory, complete_checkout):
     async with running(tmp_path_factory.mktemp("real"), command=SERVE, options={"max_tokens": 24}) as server:
         server.open(TEXT)
-        server.early = asyncio.create_task(server.ask(2, 28))
+        server.early = asyncio.create_task(server.ask(2, 28))  # type: ignore[attr-defined]
         yield server
         assert "Traceback" not in server.stderr
 
@@ -148,8 +148,7 @@ def test_a_killed_client_ends_the_server(tmp_path):
         assert "result" in server.answer(1, timeout=30)
         server.complete(2, LONG.count("\n"), 0)
         time.sleep(0.05)  # in the middle of the prompt, or else idle: either way it must end
-        server.process.stdin.close()
-        server.process.stdout.close()
+        server.hang_up()
         assert server.process.wait(timeout=5) in (0, 1)
 
 

@@ -14,7 +14,7 @@ from codespec.completion.learning import WorkspaceLearner
 from codespec.completion.request import Request
 from codespec.config import Config
 from codespec.engine.local import LocalEngine
-from codespec.engine.prompt_cache import PromptCacheSettings
+from codespec.engine.prompt_cache import PromptCache, PromptCacheSettings
 from codespec.lsp.workspace.documents import Document
 from codespec.lsp.workspace.surroundings import Surroundings
 from codespec.models.registry import EMBEDDED_TARGET
@@ -75,6 +75,7 @@ def test_what_was_kept_before_a_secret_was_recognised_is_forgotten(engine: Local
     logs = list((tmp_path / "learnt").rglob("*.log"))
     assert logs
     completer.learn(CODE * 8 + PASTED, path, "python", str(work))
+    assert isinstance(engine.prompt_cache, PromptCache)
     engine.prompt_cache.save()
     assert not any(log.exists() for log in logs)
     assert not list((tmp_path / "kv").glob("*.kv"))

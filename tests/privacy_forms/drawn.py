@@ -16,7 +16,7 @@ _MORE = 30
 
 def drawn(pattern: str, generator: random.Random) -> str:
     """A text in which a pattern finds something; empty where none was found by trying."""
-    tree, compiled = re._parser.parse(pattern), re.compile(pattern)  # type: ignore[attr-defined]
+    tree, compiled = re._parser.parse(pattern), re.compile(pattern)
     for _ in range(_TRIES):
         text = _sequence(tree, generator)
         if len(text) < 3000 and compiled.search(text):

@@ -135,7 +135,7 @@ def _written_out(pattern: str) -> str:
 
 def words_of(pattern: str) -> list[str]:
     """Words in lower case of which each text that the pattern matches holds one; empty where none are long enough."""
-    return sorted(_best(re._parser.parse(pattern), False) or ())  # type: ignore[attr-defined]
+    return sorted(_best(re._parser.parse(pattern), False) or ())
 
 
 def _best(tree: Any, optional: bool) -> frozenset[str] | None:
@@ -177,7 +177,7 @@ def _best(tree: Any, optional: bool) -> frozenset[str] | None:
 
 def _flat(tree: Any) -> str | None:
     letters = [_letter(str(op), argument) for op, argument in tree]
-    return "".join(letters) if letters and all(letters) else None  # type: ignore[arg-type]
+    return "".join(letters) if letters and all(letters) else None
 
 
 def _letter(name: str, argument: Any) -> str:

@@ -131,7 +131,7 @@ def running(certificate: Path | None = None) -> Iterator[FaultyEngine]:
         server.server_close()
 
 
-def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
     """Wait for something that must happen."""
     end = time.monotonic() + seconds
     while not condition():

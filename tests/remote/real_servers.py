@@ -8,6 +8,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+from tests.present import present
+
 VLLM = "CODESPEC_VLLM"
 """The environment variable: the folder that ``install_vllm.sh`` made, or the address of one that runs."""
 
@@ -74,7 +76,7 @@ def started(command, environment, url, path, seconds):
             process.kill()
             process.wait(20)
         reading.join(5)
-        process.stdout.close()
+        present(process.stdout).close()
 
 
 def _reading(process, log):

@@ -94,7 +94,7 @@ class StandIn:
             if self.kind == "ollama" and request.path == "/api/tags":
                 return request.answer({"models": [{"name": name, "model": name}]})
             if request.path == "/v1/models":
-                card = {"id": name, "object": "model", "owned_by": "me"}
+                card: dict[str, Any] = {"id": name, "object": "model", "owned_by": "me"}
                 card = {**card, "max_model_len": 2048} if self.kind in ("vllm", "sglang") else card
                 return request.answer({"object": "list", "data": [card]})
             return request.answer({"detail": "Not Found"}, 404)

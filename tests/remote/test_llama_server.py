@@ -16,6 +16,8 @@ import pytest
 
 pytest.importorskip("httpx")
 
+from typing import Any
+
 from codespec import Completer, Config, Limits, LocalEngine, Request, Sampling
 from codespec.completion.cache import CompletionCache
 from codespec.completion.prompt.prompt import Prompts
@@ -29,6 +31,7 @@ from codespec.protocols import Chunk, Snippet
 from codespec.remote.address import Address
 from codespec.remote.connection import Connection
 from codespec.remote.streaming.streaming_engine import StreamingEngine
+from tests.present import present
 from tests.remote.faulty_engine import until
 from tests.remote.real_llama_server import RunningServer, needs_server, running
 
@@ -95,7 +98,7 @@ def prompt_at(engine: Engine, index: int) -> list[int]:
 
 def tokens_of(engine: Engine, prompt: list[int]) -> list[int]:
     chunks = engine.generate(prompt, None, Sampling(), Limits(max_tokens=16))
-    return [token for each in chunks for token in each.round.tokens]
+    return [token for each in chunks for token in present(each.round).tokens]
 
 
 def test_the_greedy_text_is_the_local_one(tokens: StreamingEngine, local: LocalEngine):
@@ -120,7 +123,7 @@ def test_the_greedy_text_is_the_local_one(tokens: StreamingEngine, local: LocalE
 def test_counts_and_times_are_the_engines(tokens: StreamingEngine):
     prompt = prompt_at(tokens, 0)
     chunks = list(tokens.generate(prompt, None, Sampling(), Limits(max_tokens=8)))
-    assert tokens.statistics.tokens == sum(len(each.round.tokens) for each in chunks)
+    assert tokens.statistics.tokens == sum(len(present(each.round).tokens) for each in chunks)
     first = tokens.statistics
     assert first.prefill_tokens + first.reused_tokens == len(prompt)
     list(tokens.generate(prompt, None, Sampling(), Limits(max_tokens=8)))
@@ -174,7 +177,7 @@ def test_another_thread_aborts(server: RunningServer, either: StreamingEngine):
 
 
 def test_a_closed_text_frees_its_slot(server: RunningServer, either: StreamingEngine):
-    chunks = either.generate(prompt_at(either, 2), None, Sampling(temperature=1.5), Limits(2000))
+    chunks: Any = either.generate(prompt_at(either, 2), None, Sampling(temperature=1.5), Limits(2000))
     next(chunks)
     chunks.close()
     until(lambda: not server.busy())
@@ -291,7 +294,7 @@ def test_typed_along_and_ahead(either: StreamingEngine):
     assert text
     for typed in range(1, len(text)):
         along = Request(prefix + text[:typed] + suffix, len(prefix) + typed, "python", "main.py")
-        [rest] = cache.find("main.py", along)
+        [rest] = present(cache.find("main.py", along))
         assert rest.text == text[typed:]
     accepted = prefix + text + "\n"
     behind = Request(accepted + suffix, len(accepted), "python", "main.py")
@@ -325,11 +328,12 @@ def test_alternatives(either: StreamingEngine):
 
 
 def test_it_says_what_it_is(either: StreamingEngine, server: RunningServer):
-    assert either.about == {
+    about: Any = either.about
+    assert about == {
         "remote": {
             "kind": "llama-server",
             "url": server.url,
-            "model": either.about["remote"]["model"],
+            "model": about["remote"]["model"],
             "mode": "stream",
         }
     }

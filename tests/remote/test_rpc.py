@@ -10,6 +10,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ from codespec.models.registry import EMBEDDED_TARGET
 from codespec.protocols import CodespecError, Sampling
 from codespec.speculative.noise import gumbel
 from tests.daemon.windows import Window
+from tests.present import present
 from tests.remote.rpc_servers import SUPPORTED, WAIT_S, Server, needs_servers, servers
 
 ROOT = Path(__file__).parent.parent.parent
@@ -72,7 +74,8 @@ class Recorded(LocalEngine):
     def generate(self, prompt, grammar=None, sampling=None, *arguments, **options):
         tokens, sampling = [], sampling or Sampling()
         self.attempts.append((sampling, tokens))
-        with contextlib.closing(super().generate(prompt, grammar, sampling, *arguments, **options)) as chunks:
+        generated: Any = super().generate(prompt, grammar, sampling, *arguments, **options)
+        with contextlib.closing(generated) as chunks:
             for chunk in chunks:
                 tokens += chunk.round.tokens if chunk.round else ()
                 yield chunk
@@ -224,11 +227,12 @@ def test_a_server_that_dies_ends_the_process_with_a_word(one):
         "for line in sys.stdin: print(len(list(engine.generate([40, 41]))) > 0, flush=True)"
     )
     command = [sys.executable, "-c", code]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=ROOT, text=True, **pipes) as process:
-        process.stdin.write("\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == "True\n"
+        stdin = present(process.stdin)
+        stdin.write("\n")
+        stdin.flush()
+        assert present(process.stdout).readline() == "True\n"
         one.end()
         _, errors = process.communicate("\n", timeout=WAIT_S)
     assert process.returncode < 0

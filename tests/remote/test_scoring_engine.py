@@ -12,6 +12,8 @@ from tests import permuted
 
 pytest.importorskip("httpx")
 
+from typing import Any
+
 from codespec import Grammar, LocalEngine, Sampling
 from codespec.draft.costs import CostCurve
 from codespec.draft.storage.profiles import Profiles
@@ -246,8 +248,8 @@ def test_requests_are_measured_once(stand_in, tmp_path):
 
 @pytest.mark.parametrize("wrong", ["model", "context"])
 def test_settings_that_do_not_fit_are_refused(stand_in, wrong):
-    options = {"model": {"model": "nobody"}, "context": {"context_length": 1 << 20}}[wrong]
-    with pytest.raises(Refused, match=f"remote.{wrong}") as caught, connected(stand_in, **options):
+    options: dict[str, dict[str, Any]] = {"model": {"model": "nobody"}, "context": {"context_length": 1 << 20}}
+    with pytest.raises(Refused, match=f"remote.{wrong}") as caught, connected(stand_in, **options[wrong]):
         pass
     engines = {frame.f_locals.get("self") for frame, _ in traceback.walk_tb(caught.tb)}
     [refused] = [each for each in engines if isinstance(each, ScoringEngine)]

@@ -25,6 +25,7 @@ from codespec.remote.scoring.scoring_engine import SCORERS
 from codespec.remote.streaming.asked import family_named
 from codespec.remote.streaming.streamers import STREAMERS
 from codespec.remote.streaming.streaming_engine import StreamingEngine
+from tests.present import present
 from tests.remote.faulty_engine import running
 from tests.remote.stand_ins import KINDS, StandIn
 
@@ -92,7 +93,7 @@ def test_the_grammar_cuts(kind: str):
         chunks = list(engine.generate([120], state))
         assert "".join(each.text for each in chunks) == "123"
         assert chunks[-1].finish_reason == "grammar"
-        assert bytes(token for each in chunks for token in each.round.tokens) == b"123"
+        assert bytes(token for each in chunks for token in present(each.round).tokens) == b"123"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 import pytest
 
@@ -122,7 +123,7 @@ def test_closing_stops_idle_work():
 
 
 def test_idle_work_that_fails_costs_no_request(caplog):
-    completer = Idler(steps=0)
+    completer: Any = Idler(steps=0)
     completer.finished = None  # raises
     with eager(completer) as thread:
         assert completer.idling.acquire(timeout=WAIT_S)
@@ -211,7 +212,7 @@ def test_tasks_wait_for_requests_and_the_newest_of_a_key_counts(thread, gate):
 def test_tasks_that_wait_are_done_before_the_models_are_freed(thread, gate):
     submit(thread, "a", "a1")
     assert gate.begun.acquire(timeout=WAIT_S)
-    done: list[object] = []
+    done: list[Any] = []
     tasks = [thread.later(str(n), lambda worker, n=n: done.append(n)) for n in range(MOST_TASKS + 1)]
     assert tasks[0].done(), "one too many"
     gate.close = lambda: done.append("closed")

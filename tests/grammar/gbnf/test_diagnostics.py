@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,7 @@ STRICT = [
 ]
 
 
-def cases(table: list[tuple[str, ...]]) -> list[tuple[str, str]]:
+def cases(table: Sequence[tuple[str, ...]]) -> list[tuple[str, str]]:
     return [(message, text) for message, *texts in table for text in texts]
 
 

@@ -331,7 +331,7 @@ def test_load(tmp_path: Path) -> None:
     path.write_text('root ::= t<x>\nt<a> ::= a "." \\b\nx ::= "x"')
     with pytest.raises(GrammarError, match="are an extension of GBNF; pass --extensions"):
         Grammar.load(path)
-    for name, start, text in [(path, None, "x."), (f"{path}:x", None, "x"), (path, "x", "x")]:
+    for name, start, text in [(str(path), None, "x."), (f"{path}:x", None, "x"), (str(path), "x", "x")]:
         state = Grammar.load(name, start=start, extensions=True).state(byte_tokenizer())
         assert state.accept(text.encode()) == len(text)
         assert state.can_end

@@ -200,7 +200,7 @@ def many_spellings(made: Any) -> bool:
 def alternatives(rng: random.Random) -> dict[str, Any]:
     """``oneOf``, ``not`` or ``if`` beside other keywords, of shapes like those of published schemas."""
     of = {"oneOf": [_shape(rng) for _ in range(rng.randint(2, 3))]}
-    keyword = rng.choice([of, of, {"not": _shape(rng)}, {"if": _shape(rng), "then": _shape(rng)}])
+    keyword: dict[str, Any] = rng.choice([of, of, {"not": _shape(rng)}, {"if": _shape(rng), "then": _shape(rng)}])
     beside = _shape(rng)
     return rng.choice([keyword, {**beside, **keyword}, {"allOf": [beside, keyword]}, {"allOf": [keyword, beside]}])
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,12 +52,12 @@ EXCEPTIONS |= dict.fromkeys(
 )
 
 
-def grammar_of(case: dict[str, str]) -> Grammar:
+def grammar_of(case: dict[str, Any]) -> Grammar:
     return Grammar.from_json_schema(case["source"], case["name"])
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_upstream(case: dict[str, list[str] | str]) -> None:
+def test_upstream(case: dict[str, Any]) -> None:
     grammar = grammar_of(case)
     for text in case["accept"]:
         assert accepts_text(grammar, text).accepted, text

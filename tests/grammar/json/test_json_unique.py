@@ -37,7 +37,11 @@ SCHEMAS: list[dict[str, Any]] = [
     {"patternProperties": {"^l": UNIQUE}, "type": "object"},
 ]  # fmt: skip
 CLOSED = {"type": "object", "additionalProperties": False}
-MANY = {**CLOSED, "properties": {f"n{number}": {"type": "boolean"} for number in range(66)}, "required": ["n65", "n1"]}
+MANY: dict[str, Any] = {
+    **CLOSED,
+    "properties": {f"n{number}": {"type": "boolean"} for number in range(66)},
+    "required": ["n65", "n1"],
+}
 NARROW: list[dict[str, Any]] = [
     MANY,
     {"type": "array", "items": MANY},

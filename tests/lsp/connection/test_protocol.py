@@ -225,6 +225,5 @@ def test_a_killed_client_ends_the_server(tmp_path, at):
         server.complete(1, 0, 10)
         if at == "decoding":
             wait_for_stderr(tmp_path / "stderr")
-        server.process.stdin.close()
-        server.process.stdout.close()
+        server.hang_up()
         assert ended(server.process, within=20.0) in (0, 1)

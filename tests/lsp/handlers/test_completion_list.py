@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from lsprotocol import types
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 names = (f"file:///work/menu{number}.py" for number in itertools.count())
 
 
-async def entries(server: Server, line: int, character: int, uri: str) -> types.CompletionList | None:
+async def entries(server: Server, line: int, character: int, uri: str) -> Any:
     params = types.CompletionParams(types.TextDocumentIdentifier(uri), types.Position(line, character))
     return await server.client.text_document_completion_async(params)
 

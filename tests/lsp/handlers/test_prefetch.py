@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from lsprotocol import types
 
-from codespec.lsp.handlers.prefetch import UNASKED
+from codespec.lsp.completions import UNASKED
 
 from ..helpers import running, until
 

@@ -105,7 +105,11 @@ async def test_clients_may_do_without(tmp_path):
 
 
 async def test_a_stale_status_is_asked_for_again():
-    answers = [{"draft": "auto", "stale": True}, {"draft": "auto", "stale": True}, {"draft": "draft-python"}]
+    answers: list[dict[str, Any]] = [
+        {"draft": "auto", "stale": True},
+        {"draft": "auto", "stale": True},
+        {"draft": "draft-python"},
+    ]
     told: list[Any] = []
     reporter = StatusReporter(lambda: answers.pop(0), lambda _, status: told.append(status["draft"]))
     reporter.touch()

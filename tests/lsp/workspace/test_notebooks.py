@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import pytest_asyncio
 from lsprotocol import types
@@ -122,7 +124,8 @@ async def test_of_large_notebooks_the_nearest_cells_count():
     sizes = [BEFORE, BEFORE // 3, BEFORE // 3, 5, 40, BEFORE]
     documents = [Document(cell(n), str(n) * size, 1, "python") for n, size in enumerate(sizes)]
     here = documents[3]
-    found = within(Session(documents), here, here.excerpt(0, 2))
+    session: Any = Session(documents)
+    found = within(session, here, here.excerpt(0, 2))
     assert (found.begins, found.ends) == (False, False)
     assert found.text == BETWEEN.join(["1" * sizes[1], "2" * sizes[2], "33333", "4" * 40])
     assert found.text[: found.offset].endswith("2\n\n33")
