@@ -117,8 +117,9 @@ def documentation(old: str) -> str:
 
 def of_vs_code(key: str, old: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
     """The property of package.json that a key is, in the place of ``old``."""
-    setting, new = SETTINGS[key], {}
+    setting = SETTINGS[key]
     rule, text = setting.rule, setting.text
+    new: dict[str, Any] = {}
     if rule:
         kind = rule.kind(setting.default)
         new["type"] = [TYPES[kind], "string"] if rule.automatic else TYPES[kind]

@@ -10,6 +10,7 @@ from codespec.early_errors import EarlyErrors, early_errors, programs
 from codespec.early_errors.programs import GOFMT, NO_ANSWER, RUSTFMT, Program, ProgramErrors
 from codespec.languages import by_id
 from codespec.syntax.tree import syntax_tree
+from tests.present import present
 
 # Says of each line with "bad" that it is, at that word; "crash", "sleep": what it says.
 STAND_IN = r"""
@@ -127,7 +128,7 @@ def test_the_languages_own_programs_judge(language):
         for before, text, after in cases:
             assert bool(added(program, before, text, after)) == expected, (before, text, after)
             data = (before + after).encode()
-            root = syntax_tree(by_id(language), before + after)._root
+            root = present(syntax_tree(by_id(language), before + after))._root
             errors = EarlyErrors(by_id(language), root, data, len(before.encode()))
             assert bool(errors.added(root, (before + text + after).encode())) == expected
     unfinished = {"go": b"package p\nfunc f( {", "rust": b"fn f( {"}[language]

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from lsprotocol import types
@@ -116,8 +117,8 @@ def at_once(tmp_path, monkeypatch):
 @pytest.mark.parametrize("answer", ["Not now", "Never", ""])
 async def test_nobody_is_asked_twice(tmp_path, at_once, answer):
     first, second = Window(answer), Window(answer)
-    await offer_model(first)
-    await offer_model(second)
+    await offer_model(cast(Any, first))
+    await offer_model(cast(Any, second))
     assert (len(first.asked), len(second.asked)) == (1, 0)
     assert ((tmp_path / "data" / "offered").read_text() == "inf") == (answer == "Never")
 
@@ -125,7 +126,7 @@ async def test_nobody_is_asked_twice(tmp_path, at_once, answer):
 @pytest.mark.parametrize("options", [{"offer_models": False}, {"target": {"path": "target"}}])
 async def test_who_has_chosen_is_not_asked(at_once, options):
     window = Window(options=options)
-    await offer_model(window)
+    await offer_model(cast(Any, window))
     assert not window.asked
 
 
