@@ -163,10 +163,10 @@ def test_a_grammar_that_is_refused_slowly_rests(tmp_path):
         grammars = Grammars(engine)
         for number in range(4):  # another one each time: what is refused is remembered
             file.write_text(f'root ::= "{number}' + "a" * 50_000 + '"' + ' | "b"' * 2_000)
-            began = time.monotonic()
+            began = time.process_time()
             with pytest.raises(GrammarError):
                 grammars.document(str(file), language)
-            took = time.monotonic() - began
+            took = time.process_time() - began
             assert number == 0 or took < 0.1
         file.write_text("root ::= nowhere")
         other = Grammars(engine)

@@ -132,7 +132,7 @@ def test_a_cancelled_task_ends_the_work(chat_server, ai):
     async def cancelled():
         async with openai.AsyncOpenAI(base_url=f"{chat_server.url}/v1", api_key="any") as client:
             task = asyncio.create_task(client.completions.create(model="target", prompt=PROMPT, **ENDLESS))
-            await asyncio.sleep(0.3)
+            await asyncio.to_thread(until, lambda: not idle(ai))
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

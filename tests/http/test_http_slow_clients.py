@@ -34,31 +34,31 @@ def port(impatient):
 
 
 async def trickle(port, data, size=1):
-    """Send a little at a time; the answer's status, None where there was none, and the seconds until the end."""
+    """Send a little at a time: the answer's status, None where there was none, and how much was sent until the end."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    began, reply = time.monotonic(), asyncio.ensure_future(read_reply(reader))
+    sent, reply = 0, asyncio.ensure_future(read_reply(reader))
     with suppress(ConnectionError):
-        for start in range(0, len(data), size):
-            writer.write(data[start : start + size])
+        while sent < len(data):
+            writer.write(data[sent : sent + size])
+            sent += size
             await writer.drain()
             if reply.done() or reader.at_eof():
                 break
             await asyncio.sleep(EVERY_S)
     try:
-        answer = await asyncio.wait_for(reply, SLACK_S)
+        answer = present(await asyncio.wait_for(reply, SLACK_S))
         rest = await asyncio.wait_for(reader.read(), LIMIT_S + SLACK_S)
         assert rest == b""
     except ConnectionError:
         answer = None
-    took = time.monotonic() - began
     await closed(writer)
-    return (answer.status if answer is not None else None), took
+    return (answer.status if answer is not None else None), sent
 
 
 def test_a_head_byte_by_byte(port):
-    status, took = asyncio.run(trickle(port, written(BODY)))
+    status, sent = asyncio.run(trickle(port, written(BODY)))
     assert status is None
-    assert took < LIMIT_S + SLACK_S
+    assert sent < len(written(BODY))
 
 
 def test_a_second_head_byte_by_byte(port):
@@ -66,26 +66,27 @@ def test_a_second_head_byte_by_byte(port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert present(await asyncio.wait_for(read_reply(reader), SLACK_S)).status == 200
-        began = time.monotonic()
+        sent = 0
         with suppress(ConnectionError):
             for byte in written(BODY):
                 writer.write(bytes([byte]))
                 await writer.drain()
                 if reader.at_eof():
                     break
+                sent += 1
                 await asyncio.sleep(EVERY_S)
             assert await reader.read() == b""
         await closed(writer)
-        return time.monotonic() - began
+        return sent
 
-    assert asyncio.run(second()) < LIMIT_S + SLACK_S
+    assert asyncio.run(second()) < len(written(BODY))
 
 
 def test_headers_without_end(port):
     data = b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + b"".join(b"X-%d: y\r\n" % each for each in range(1000))
-    status, took = asyncio.run(trickle(port, data, 10))
+    status, sent = asyncio.run(trickle(port, data, 10))
     assert status is None
-    assert took < LIMIT_S + SLACK_S
+    assert sent < len(data)
 
 
 def test_nothing_at_all(port):
@@ -105,36 +106,31 @@ def test_a_body_byte_by_byte(port, path):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(head + b"\r\n\r\n")
         reply = asyncio.ensure_future(read_reply(reader))
-        began = time.monotonic()
         for byte in body:
             if reply.done():
                 break
             writer.write(bytes([byte]))
             await asyncio.sleep(EVERY_S)
+        else:
+            pytest.fail("it was read to its end")
         answer = present(await asyncio.wait_for(reply, SLACK_S))
         assert answer.headers["connection"] == "close"
         with suppress(ConnectionError):  # a byte that was under way when the server closed
             assert await asyncio.wait_for(reader.read(), SLACK_S) == b""
         await closed(writer)
-        return answer.status, time.monotonic() - began
+        return answer.status
 
-    status, took = asyncio.run(slowly())
-    assert status == 408
-    assert took < LIMIT_S + SLACK_S
+    assert asyncio.run(slowly()) == 408
 
 
 def test_half_a_body(port):
     data = written(BODY, headers={"Content-Length": "4000"})
-    status, took = asyncio.run(trickle(port, data, len(data)))
-    assert status == 408
-    assert took < LIMIT_S + SLACK_S
+    assert asyncio.run(trickle(port, data, len(data)))[0] == 408
 
 
 def test_half_a_chunk(port):
     head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-    status, took = asyncio.run(trickle(port, head + b"ff\r\n{", 10_000))
-    assert status == 408
-    assert took < LIMIT_S + SLACK_S
+    assert asyncio.run(trickle(port, head + b"ff\r\n{", 10_000))[0] == 408
 
 
 def not_reading(port, data):
@@ -199,9 +195,7 @@ def test_nobody_waits_for_a_crowd(port, impatient):
 def test_beyond_the_connections_is_refused():
     with serving(limits=HttpLimits(connections=5)) as server:
         held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(8)]
-        time.sleep(0.2)
-        answer = httpx.get(server.url + "/v1/models", timeout=SLACK_S)
-        assert answer.status_code == 503
+        until(lambda: httpx.get(server.url + "/v1/models", timeout=SLACK_S).status_code == 503, 10)
         for each in held:
             each.close()
         until(lambda: httpx.get(server.url + "/v1/models").status_code == 200, 10)

@@ -112,7 +112,6 @@ async def test_cancelling_and_superseding(real):
     bottom = LONG.count("\n")
     request = asyncio.create_task(real.ask(bottom, 0, uri, id="first"))
     await asyncio.sleep(0.05)
-    start = time.monotonic()
     real.cancel("first")
     with pytest.raises(JsonRpcRequestCancelled):
         await request
@@ -122,7 +121,6 @@ async def test_cancelling_and_superseding(real):
     assert await older is None
     assert await newer is not None
     assert await newest is not None
-    assert time.monotonic() - start < 10
 
 
 @pytest.mark.asyncio(loop_scope="module")
