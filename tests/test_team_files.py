@@ -68,7 +68,7 @@ def test_every_file_is_in_the_readme():
     assert {path.name for path in TEAM.iterdir()} - named == {"README.md"}
 
 
-def test_nginx(folder):
+def test_nginx_takes_its_file(folder):
     said = run(nginx(), "-t", "-c", folder / "nginx.conf", "-g", f"error_log {folder}/log;")
     assert "test is successful" in said
 

@@ -276,7 +276,7 @@ def test_outcomes_of_answers() -> None:
     ("one", "other", "expected"),
     [("", "", 1), ("a", "", 0), ("abcd", "abed", 0.75), ("ab", "ba", 0), ("abc", "bc", 2 / 3)],
 )
-def test_similarity(one: str, other: str, expected: float) -> None:
+def test_similarity_is_one_less_the_distance_per_character(one: str, other: str, expected: float) -> None:
     assert similarity(one, other) == pytest.approx(expected)
 
 

@@ -69,7 +69,7 @@ def test_a_key_adds_a_character_or_a_line_with_its_indentation() -> None:
     assert "".join(session.key_presses()) == session.typed
 
 
-def test_figures() -> None:
+def test_figures_of_a_log_of_keys() -> None:
     log = Log(
         [
             Press("along", asked=True, waited=1.0, from_key=11.0, text="x", memory=True),

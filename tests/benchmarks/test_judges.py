@@ -191,7 +191,7 @@ def test_no_package_that_the_gate_is_measured_on_was_trained_on() -> None:
     assert measured & trained == set()
 
 
-def test_figures() -> None:
+def test_figures_count_what_was_judged() -> None:
     plain = Outcome("a.py", "end", 1, "", "x", "", "x", False, True, (), False, "stop", "passed", "python", 2.0, 1.0)
     outcomes = [
         plain,

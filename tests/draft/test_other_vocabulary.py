@@ -130,7 +130,7 @@ def test_retokenized_text_follows_any_jump(seed: int) -> None:
             assert common_prefix(before, retokenized.tokens) >= len(before) - BEHIND
 
 
-def test_cut_alike() -> None:
+def test_the_share_of_token_ends_that_are_the_targets() -> None:
     assert cut_alike(TARGET, TARGET) == 1
     assert cut_alike(FakeVocabulary(), TARGET) < 1
     assert cut_alike(TARGET, FakeVocabulary()) == 1
@@ -328,7 +328,7 @@ PSM = "<SEP>|a.py\n|<PRE>|def f|<SUF>|return 2|<MID>"
 
 
 @pytest.mark.parametrize("generated", ["", "(x)"])
-def test_control_tokens(generated: str) -> None:
+def test_control_tokens_become_those_of_the_draft(generated: str) -> None:
     for prompt in (SPM, PSM):
         plain = Markers(fim=CURSOR)
         assert view(prompt, Markers(SAME, CURSOR), None, generated) == prompt.replace("|", "") + generated

@@ -28,7 +28,7 @@ def test_shipped_grammars_are_clean(name: str) -> None:
     assert check(name) == []
 
 
-def test_shipped() -> None:
+def test_grammars_of_json_and_python_are_shipped() -> None:
     assert {"json", "python"} <= set(shipped())
 
 

@@ -38,7 +38,7 @@ def blanks(*widths: int) -> tuple[str, ...]:
         ("if x: y\n  z\n", (0,)),
     ],
 )
-def test_detect(text: str, used: tuple[int, ...]) -> None:
+def test_indentation_is_read_from_lines_that_open_blocks(text: str, used: tuple[int, ...]) -> None:
     found = detect(text)
     assert found[:-3] == blanks(*used)
     step = unit_of([(" " * b, " " * a) for a, b in itertools.pairwise(used)])

@@ -188,7 +188,7 @@ CHATS = {
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/chat/completions"])
 @pytest.mark.parametrize("fields", CHATS.values(), ids=CHATS)
-def test_chat(chat_client, fields, path):
+def test_a_chat_has_the_shape_that_llama_server_gives(chat_client, fields, path):
     fields = {**fields, "temperature": 0}
     body = chat_client.post(path, json=fields).json()
     assert "cmpl" in body["id"]

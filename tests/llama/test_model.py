@@ -55,7 +55,7 @@ def test_lone_surrogates_do_not_break_the_tokenizer(model):
     assert model.vocabulary.tokenize("a\ud800b")
 
 
-def test_metadata(model):
+def test_a_model_tells_its_architecture_and_size(model):
     assert model.metadata("general.architecture") == "llama"
     assert model.metadata("no.such.key") is None
     assert model.trained_context == 1024

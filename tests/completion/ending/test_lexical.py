@@ -71,7 +71,7 @@ def test_a_name_behind_a_single_quote_is_no_text():
     ("text", "sound"),
     [("a;\n|\nb;\n", True), ("f(|);\n", True), ("a\n|\nb;\n", False), ("f(|;\n", False), ("#if A\n|", False)],
 )
-def test_sound(text, sound):
+def test_where_something_is_missing_already_is_not_sound(text, sound):
     assert check_at(text).sound == sound
     assert not check_at(text, "javascript").sound
 

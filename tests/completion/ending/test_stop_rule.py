@@ -21,7 +21,7 @@ PYTHON, JAVASCRIPT = by_id("python"), by_id("javascript")
         ("case 1:", "\n", JAVASCRIPT, "line"),
     ],
 )
-def test_extent(prefix, suffix, language, expected):
+def test_a_place_asks_for_a_line_or_a_block(prefix, suffix, language, expected):
     assert extent(prefix, suffix, language) == expected
 
 
@@ -53,7 +53,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("prefix", "suffix", "generated", "expected"), CASES)
-def test_cut(prefix, suffix, generated, expected):
+def test_a_text_ends_with_its_line_or_block(prefix, suffix, generated, expected):
     language = JAVASCRIPT if "{" in prefix else PYTHON
     cut = StopRule.at(prefix, suffix, language).cut(generated)
     assert (None if cut is None else generated[:cut]) == expected

@@ -24,10 +24,10 @@ from codespec.completion.ending.tidy import trim_suffix_overlap, unmatched_close
         ("f(x):", ":\n", "f(x)"),
     ],
 )
-def test_trim(text, suffix, expected):
+def test_what_the_suffix_repeats_is_left_out(text, suffix, expected):
     assert trim_suffix_overlap(text, suffix) == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), [("", 0), ("()", 0), (")", 1), ("(]", 1), ("a)b(c)]", 2), ("{[()]}", 0)])
-def test_unmatched_closers(text, expected):
+def test_closers_that_nothing_opened_are_counted(text, expected):
     assert unmatched_closers(text) == expected

@@ -21,7 +21,7 @@ from codespec.edits.formats.replaced import Added, Replaced, added, difference, 
         ("a = 1", "a = 1", None),
     ],
 )
-def test_difference(old, new, pair):
+def test_the_smallest_replacement_that_makes_a_line_is_found(old, new, pair):
     assert difference(old, new) == pair
 
 
@@ -54,7 +54,7 @@ def test_parts_of_words_stay():
         ("foo(a)", "foo(b, a)", None),
     ],
 )
-def test_added(old, new, more):
+def test_an_argument_more_is_told_from_other_edits(old, new, more):
     assert added(old, new) == more
 
 

@@ -21,7 +21,7 @@ TOLD = (Replaced("count", "total_of_rows"), Added("area", "height: int"), Replac
         ((")", ", y)"), (")", ", y)")),
     ],
 )
-def test_replaced(said, meant):
+def test_a_replacement_lost_half_way_is_that_of_an_edit_before(said, meant):
     assert replaced(Replaced(*said), TOLD) == meant
 
 
@@ -36,7 +36,7 @@ def test_replaced(said, meant):
         (("other", "heigth"), ("other", "heigth")),
     ],
 )
-def test_added(said, meant):
+def test_an_argument_lost_half_way_is_that_of_an_edit_before(said, meant):
     assert added(Added(*said), TOLD) == meant
 
 

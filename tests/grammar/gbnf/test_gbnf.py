@@ -76,7 +76,7 @@ def test_meaning(source: str, expected: Node) -> None:
     assert body(f"root ::= {source}") == expected
 
 
-def test_rules() -> None:
+def test_the_last_rule_of_a_name_wins() -> None:
     rules = parse('\n # head\nroot ::= 1x-Y_z\r\n\r\n1x-Y_z ::= "a"\nroot ::= 1x-Y_z "b"  # the last one wins\n')
     assert list(rules.rules) == ["root", "1x-Y_z"]
     assert rules.rules["root"].body == Sequence((RuleRef("1x-Y_z", 6, 10), lit("b")))

@@ -326,7 +326,7 @@ def test_start_given_twice() -> None:
     assert split_start("json:value", "member", {"json"}) == ("json", "member")
 
 
-def test_load(tmp_path: Path) -> None:
+def test_a_file_with_extensions_needs_leave(tmp_path: Path) -> None:
     path = tmp_path / "g.gbnf"
     path.write_text('root ::= t<x>\nt<a> ::= a "." \\b\nx ::= "x"')
     with pytest.raises(GrammarError, match="are an extension of GBNF; pass --extensions"):

@@ -89,7 +89,7 @@ FUSIONS = [
 
 
 @pytest.mark.parametrize(("source", "whole"), FUSIONS)
-def test_lexemes(source: str, whole: set[str]) -> None:
+def test_rules_that_become_one_lexeme(source: str, whole: set[str]) -> None:
     found, _, given_up = lexemes(parse(source))
     assert set(found) == whole
     assert not given_up

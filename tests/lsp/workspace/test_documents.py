@@ -35,7 +35,7 @@ def document(text: str, encoding=types.PositionEncodingKind.Utf16) -> Document:
         ("a\x0bb\x0cc\x85d\u2028e\n", ["a\x0bb\x0cc\x85d\u2028e\n", ""]),  # str.splitlines() would cut at each
     ],
 )
-def test_lines(text, lines):
+def test_lines_end_where_the_protocol_says(text, lines):
     assert split_lines(text) == lines
 
 

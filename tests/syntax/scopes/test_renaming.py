@@ -76,7 +76,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("language", "marked"), OTHERS)
-def test_others(language, marked):
+def test_uses_of_other_names_are_left_alone(language, marked):
     others(language, marked)
 
 

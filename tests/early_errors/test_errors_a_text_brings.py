@@ -61,7 +61,7 @@ def added(language, before, text, after, strict=True, path=""):
         ("c", "", "#define LESS int\n", "int f(LESS a);\n", []),
     ],
 )  # fmt: skip
-def test_added(language, before, text, after, expected):
+def test_a_text_answers_for_the_errors_that_it_brings(language, before, text, after, expected):
     assert added(language, before, text, after) == expected
 
 
