@@ -230,10 +230,10 @@ def test_an_engine_measures_once_and_remembers(folder, quick):
         assert engine.costs.measured
         assert engine.drafts._models[engine.drafts.chosen].running.measured
         assert engine.measure(lambda: pytest.fail("it is measured"))
-        known = engine.drafts._calibration().of("python/greedy/free").as_json()
+        known = engine.drafts.combined("python/greedy/free").acceptance.as_json()
         assert known
         assert generated(engine) == text
-        assert engine.drafts._calibration().of("python/greedy/free").as_json() != known
+        assert engine.drafts.combined("python/greedy/free").acceptance.as_json() != known
     finally:
         engine.close()
 
