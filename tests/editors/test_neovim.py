@@ -7,6 +7,7 @@ plugin's own ghost text, and with Neovim's own inline completion.
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
@@ -18,7 +19,7 @@ import pytest
 from tests.editors.common import CALLS, PYTHON, REAL, ROOT, STUB, WHY_NOTHING
 from tests.editors.neovim_editor import editing
 from tests.editors.neovim_fixtures import folder, kind
-from tests.editors.neovim_picture import draw
+from tests.editors.neovim_picture import animate, draw
 
 __all__ = ["folder", "kind"]
 
@@ -54,23 +55,40 @@ SHAPES = """class Point:
     def __repr__(self):
         return f"Point({self.x}, {self.y})"
 
-    def __eq__(self, other):
-        return self.x == other.x and self.y == """
+    def """
+TYPED = ("__eq__(self, other):<CR>", "<CR><CR><C-d>def __add__(self, other):<CR>")
+"""Into it, with a completion after each."""
 
 
 @pytest.mark.skipif(
     "CODESPEC_PICTURES" not in os.environ, reason="makes docs/neovim.svg where $CODESPEC_PICTURES is set"
 )
-def test_picture(kind, folder):
+def test_picture(kind, folder, smollm2):
+    """Ghost text from the real model as somebody types, with the time that it took."""
     before = "vim.o.background = 'dark'; vim.o.termguicolors = true; vim.o.laststatus = 2"
     before += "; vim.api.nvim_set_hl(0, 'Normal', { fg = 0xd8dee9, bg = 0x1f232b })"
     after = "vim.o.statusline = \" %t%=%{v:lua.require'codespec'.statusline()} \""
-    with editing(kind, folder, REAL, SHAPES, "point.py", before=before, after=after) as editor:
-        editor.command("resize 12")
-        editor.type("GA")
-        editor.wait_for_ghost()
+    options = f"settings = {{ target = {{ path = {json.dumps(str(smollm2))} }} }}"
+    frames = []
+    with editing(kind, folder, REAL, SHAPES, "point.py", options, before=before, after=after) as editor:
+
+        def shot(seconds):
+            frames.append((copy.deepcopy(editor.screen), seconds))
+
+        editor.command("resize 15")
         editor.wait(lambda: "ready" in "".join(editor.rows()))
-        draw(editor.screen, ROOT / "docs" / "neovim.svg", 13)
+        editor.type("GA")
+        for keys in TYPED:
+            for key in re.findall("<[^>]+>|.", keys):
+                editor.type(key)
+                editor.buffer()  # answered once the key is there
+                shot(0.12)
+            editor.wait_for_ghost()
+            shot(2.0)
+            editor.type("<Tab>")
+            editor.wait(lambda: not editor.ghost())
+            shot(1.0)
+        animate(frames, ROOT / "docs" / "neovim.svg", 16)
 
 
 def test_swapping_the_draft(kind, folder):
