@@ -312,7 +312,8 @@ def test_a_change_reaches_the_model_process_and_loads_no_model():
 
 
 def test_a_closed_completer_says_so(files):
-    completer = Completer(LocalEngine(EMBEDDED_TARGET, context_length=320), settings(files / "one.gguf"))
+    engine = LocalEngine(EMBEDDED_TARGET, context_length=320)
+    completer = Completer(engine, settings(files / "one.gguf"))
     request = Request("def area(self):\n    return ", 27, "python", "a.py")
     assert completer.complete(request)
     completer.close()
@@ -321,8 +322,8 @@ def test_a_closed_completer_says_so(files):
         lambda: completer.prefill(request),
         lambda: list(completer.generate("x")),
         lambda: completer.learn("x = 1\n" * 10, "a.py", "python"),
-        lambda: list(completer.engine.generate([1, 2])),
-        lambda: completer.engine.prefill([1, 2]),
+        lambda: list(engine.generate([1, 2], speculate=False)),
+        lambda: engine.prefill([1, 2]),
     ]
     for call in calls:
         with pytest.raises(CodespecError, match="the model is closed; load it again"):
