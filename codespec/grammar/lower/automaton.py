@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from codespec.grammar.rules import MAX_CODE_POINT, CharClass, Choice, Except, Node, Repeat, RuleRef, Sequence
 
 Ranges = tuple[tuple[int, int], ...]
+State = TypeVar("State")
 
 MAX_NFA, MAX_DFA = 6000, 2000
 """States beyond which ``TooLarge`` is raised."""
@@ -226,23 +228,34 @@ class Builder:
 
     def _subsets(self, start: int, end: int) -> Dfa:
         """The subset construction."""
-        number = {self._closure([start]): 0}
-        queue = list(number)
-        edges: list[list[tuple[int, int]]] = []
-        accepting: list[bool] = []
-        for states in queue:
-            accepting.append(end in states)
-            row: list[tuple[int, int]] = []
+
+        def steps(states: frozenset[int]) -> Iterator[tuple[int, frozenset[int]]]:
             for classes, targets in _disjoint([edge for state in states for edge in self._edges[state]]):
-                subset = self._closure(targets)
-                if subset not in number:
-                    if len(number) >= MAX_DFA:
-                        raise TooLarge
-                    number[subset] = len(number)
-                    queue.append(subset)
-                row.append((classes, number[subset]))
-            edges.append(row)
-        return _trim(edges, accepting)
+                yield classes, self._closure(targets)
+
+        return _reached(self._closure([start]), lambda states: end in states, steps)
+
+
+def _reached(
+    start: State, accepts: Callable[[State], bool], steps: Callable[[State], Iterable[tuple[int, State]]]
+) -> Dfa:
+    """The states that are reached from ``start``, numbered as they are found."""
+    number = {start: 0}
+    queue = [start]
+    edges: list[list[tuple[int, int]]] = []
+    accepting: list[bool] = []
+    for state in queue:
+        accepting.append(accepts(state))
+        row: list[tuple[int, int]] = []
+        for classes, target in steps(state):
+            if target not in number:
+                if len(number) >= MAX_DFA:
+                    raise TooLarge
+                number[target] = len(number)
+                queue.append(target)
+            row.append((classes, number[target]))
+        edges.append(row)
+    return _trim(edges, accepting)
 
 
 def _disjoint(edges: list[tuple[int, int]]) -> list[tuple[int, set[int]]]:
@@ -292,30 +305,22 @@ def subtract(a: Dfa, b: Dfa) -> Dfa:
     """The texts of ``a`` that are not texts of ``b``."""
     if not a.edges:
         return a
-    number = {(0, 0 if b.edges else -1): 0}
-    queue = list(number)
-    edges: list[list[tuple[int, int]]] = []
-    accepting: list[bool] = []
-    for left, right in queue:
-        accepting.append(a.accepting[left] and not (right >= 0 and b.accepting[right]))
-        row: list[tuple[int, int]] = []
+
+    def accepts(pair: tuple[int, int]) -> bool:
+        left, right = pair
+        return a.accepting[left] and not (right >= 0 and b.accepting[right])
+
+    def steps(pair: tuple[int, int]) -> Iterator[tuple[int, tuple[int, int]]]:
+        left, right = pair
         for classes, target in a.edges[left]:
-            pairs = []
             for other, beside in b.edges[right] if right >= 0 else []:
                 if classes & other:
-                    pairs.append((classes & other, (target, beside)))
+                    yield classes & other, (target, beside)
                     classes &= ~other
             if classes:
-                pairs.append((classes, (target, -1)))
-            for common, pair in pairs:
-                if pair not in number:
-                    if len(number) >= MAX_DFA:
-                        raise TooLarge
-                    number[pair] = len(number)
-                    queue.append(pair)
-                row.append((common, number[pair]))
-        edges.append(row)
-    return _trim(edges, accepting)
+                yield classes, (target, -1)
+
+    return _reached((0, 0 if b.edges else -1), accepts, steps)
 
 
 def overlap(a: Dfa, b: Dfa) -> tuple[bool, int, int]:

@@ -59,16 +59,16 @@ def _plainly_empty(node: Node, rules: Rules) -> bool:
 
 def nullable(rules: Rules) -> set[str]:
     """Rules that match the empty text."""
-    return _least(rules, may_be_empty)
+    return _least(rules, _is_empty)
 
 
 def productive(rules: Rules) -> set[str]:
     """Rules that match some text; a subtraction counts as if nothing were subtracted."""
-    return _least(rules, _matches_some)
+    return _least(rules, _is_possible)
 
 
-def _least(rules: Rules, holds: Callable[[Node, set[str]], bool]) -> set[str]:
-    """The fewest rules that ``holds`` finds, given the ones it found."""
+def _least(rules: Rules, holds: Callable[[Node], bool]) -> set[str]:
+    """The fewest rules with a way through them on which all is such a rule or a leaf that ``holds``."""
     users: dict[str, set[str]] = {name: set() for name in rules.rules}
     for name, rule in rules.rules.items():
         for ref in references(rule.body):
@@ -77,41 +77,40 @@ def _least(rules: Rules, holds: Callable[[Node, set[str]], bool]) -> set[str]:
     queue = list(rules.rules)
     while queue:
         name = queue.pop()
-        if name not in found and holds(rules.rules[name].body, found):
+        if name not in found and _on_some_way(rules.rules[name].body, found, holds):
             found.add(name)
             queue.extend(users[name])
     return found
 
 
-def _matches_some(node: Node, live: set[str]) -> bool:
+def _on_some_way(node: Node, names: set[str], holds: Callable[[Node], bool]) -> bool:
+    """Whether all on some way through ``node`` is a rule in ``names`` or a leaf that ``holds``."""
     if isinstance(node, RuleRef):
-        return node.name in live
+        return node.name in names
     if isinstance(node, Sequence):
-        return all(_matches_some(item, live) for item in node.items)
+        return all(_on_some_way(item, names, holds) for item in node.items)
     if isinstance(node, Choice):
-        return any(_matches_some(option, live) for option in node.options)
+        return any(_on_some_way(option, names, holds) for option in node.options)
     if isinstance(node, Repeat):
-        return node.min == 0 or _matches_some(node.item, live)
+        return node.min == 0 or _on_some_way(node.item, names, holds)
     if isinstance(node, Except):
-        return _matches_some(node.item, live)
-    if isinstance(node, CharClass):
-        return bool(complement(merge(node.ranges)) if node.negated else merge(node.ranges))
-    return not isinstance(node, Literal) or all(merge([(code, code)]) for code in node.code_points)
+        return _on_some_way(node.item, names, holds)
+    return holds(node)
+
+
+def _is_possible(leaf: Node) -> bool:
+    if isinstance(leaf, CharClass):
+        return bool(complement(merge(leaf.ranges)) if leaf.negated else merge(leaf.ranges))
+    return not isinstance(leaf, Literal) or all(merge([(code, code)]) for code in leaf.code_points)
 
 
 def may_be_empty(node: Node, empty: set[str]) -> bool:
     """Whether ``node`` matches the empty text, where the rules in ``empty`` do."""
-    if isinstance(node, RuleRef):
-        return node.name in empty
-    if isinstance(node, Sequence):
-        return all(may_be_empty(item, empty) for item in node.items)
-    if isinstance(node, Choice):
-        return any(may_be_empty(option, empty) for option in node.options)
-    if isinstance(node, Repeat):
-        return node.min == 0 or may_be_empty(node.item, empty)
-    if isinstance(node, Except):
-        return may_be_empty(node.item, empty)
-    return isinstance(node, Boundary) or (isinstance(node, Literal) and not node.code_points)
+    return _on_some_way(node, empty, _is_empty)
+
+
+def _is_empty(leaf: Node) -> bool:
+    return isinstance(leaf, Boundary) or (isinstance(leaf, Literal) and not leaf.code_points)
 
 
 def _beginnings(node: Node, empty: set[str]) -> dict[str, bool]:
