@@ -7,10 +7,11 @@ from time import perf_counter
 
 import numpy as np
 
+from codespec.draft.wrapped_target import WrappedTarget
 from codespec.protocols import Logits, Target
 
 
-class TimedTarget:
+class TimedTarget(WrappedTarget):
     """Passes everything on to ``target`` and adds up the time of its passes.
 
     Attributes:
@@ -18,31 +19,15 @@ class TimedTarget:
     """
 
     def __init__(self, target: Target, clock: Callable[[], float] = perf_counter) -> None:
-        self._target = target
+        super().__init__(target)
         self._clock = clock
         self.ms = 0.0
 
-    @property
-    def n_past(self) -> int:
-        return self._target.n_past
-
     def decode(self, tokens: Sequence[int], last: int | None = None) -> Logits:
         began = self._clock()
-        logits = self._target.decode(tokens, last)
+        logits = super().decode(tokens, last)
         self.ms += (self._clock() - began) * 1e3
         return logits
-
-    def rollback(self, n_past: int) -> None:
-        self._target.rollback(n_past)
-
-    def fork(self) -> Target:
-        return self._target.fork()
-
-    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
-        return self._target.decode_each(forks, tokens)
-
-    def close(self) -> None:
-        self._target.close()
 
 
 class ReplayTarget(TimedTarget):

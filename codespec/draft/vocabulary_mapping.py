@@ -6,43 +6,32 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from codespec.draft.wrapped_target import WrappedTarget
 from codespec.protocols import Logits, Target
 
 
-class ResizedVocabularyTarget:
+class ResizedVocabularyTarget(WrappedTarget):
     """A sequence whose logits have ``width`` columns: what is missing is impossible, what is too much is cut off.
 
     Models of one family pad their vocabularies to different sizes: Qwen2.5-Coder 0.5B to 151,936 tokens, 7B to 152,064.
     """
 
     def __init__(self, sequence: Target, width: int) -> None:
-        self._sequence, self._width = sequence, width
-
-    @property
-    def n_past(self) -> int:
-        """``Target.n_past``."""
-        return self._sequence.n_past
+        super().__init__(sequence)
+        self._width = width
 
     def decode(self, tokens: Sequence[int], last: int | None = None) -> Logits:
         """``Target.decode``."""
-        return self._fitted(self._sequence.decode(tokens, last))
-
-    def rollback(self, n_past: int) -> None:
-        """``Target.rollback``."""
-        self._sequence.rollback(n_past)
+        return self._fitted(self._target.decode(tokens, last))
 
     def fork(self) -> Target:
         """``Target.fork``."""
-        return ResizedVocabularyTarget(self._sequence.fork(), self._width)
+        return ResizedVocabularyTarget(self._target.fork(), self._width)
 
     def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
         """``Target.decode_each``."""
-        inner = [each._sequence if isinstance(each, ResizedVocabularyTarget) else each for each in forks]
-        return self._fitted(self._sequence.decode_each(inner, tokens))
-
-    def close(self) -> None:
-        """``Target.close``."""
-        self._sequence.close()
+        inner = [each._target if isinstance(each, ResizedVocabularyTarget) else each for each in forks]
+        return self._fitted(self._target.decode_each(inner, tokens))
 
     def _fitted(self, logits: Logits) -> Logits:
         rows, columns = logits.shape
@@ -80,7 +69,7 @@ class TrimmedVocabularyTarget(ResizedVocabularyTarget):
 
     def fork(self) -> Target:
         """``Target.fork``."""
-        return TrimmedVocabularyTarget(self._sequence.fork(), self._all, self._width, self._lacking)
+        return TrimmedVocabularyTarget(self._target.fork(), self._all, self._width, self._lacking)
 
     def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
         """``Target.decode_each``."""

@@ -269,12 +269,16 @@ def test_a_pipe_among_the_models_is_not_waited_for(tmp_path):
     assert "pipe.gguf" in done.stderr
 
 
+def printed(code):
+    """What Python prints that runs ``code``."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
 def test_what_is_heavy_is_not_imported_by_the_command_line():
     code = (
         "import sys, codespec.cli.main; print({'huggingface_hub', 'tomlkit', 'numpy', 'llama_cpp'} & set(sys.modules))"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "set()\n"
+    assert printed(code) == "set()\n"
 
 
 def test_a_server_imports_little_before_it_starts_the_model_process():
@@ -282,8 +286,7 @@ def test_a_server_imports_little_before_it_starts_the_model_process():
         "import sys, codespec.config, codespec.daemon.start\n"
         "print({'codespec.llama.model', 'urllib.request', 'numpy', 'pygls'} & set(sys.modules))"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "set()\n"
+    assert printed(code) == "set()\n"
 
 
 def test_the_library_comes_without_the_rest_of_its_package():
@@ -294,8 +297,7 @@ def test_the_library_comes_without_the_rest_of_its_package():
         "import llama_cpp\nprint(llama_cpp.Llama.__name__, llama_cpp.llama_cpp.llama_print_system_info() == version)\n"
         "llama_cpp._utils.outnull_file.close(), llama_cpp._utils.errnull_file.close()"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "[]\nLlama True\n"
+    assert printed(code) == "[]\nLlama True\n"
 
 
 def test_the_library_is_that_of_who_has_imported_it_before():
@@ -304,8 +306,7 @@ def test_the_library_is_that_of_who_has_imported_it_before():
         "print(library() is llama_cpp.llama_cpp, ggml() is llama_cpp._ggml.libggml)\n"
         "llama_cpp._utils.outnull_file.close(), llama_cpp._utils.errnull_file.close()"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "True True\n"
+    assert printed(code) == "True True\n"
 
 
 def test_what_is_said_of_the_shipped_models_is_so():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from codespec.draft.costs import LONGEST, CostCurve, Measurement, RunningCosts
 from codespec.draft.storage.profiles import Profiles, Setup
+from codespec.draft.wrapped_target import WrappedTarget
 from codespec.protocols import Aborted, Cancel, CodespecError, Logits, Target
 from codespec.remote.errors import Away
 
@@ -27,31 +28,16 @@ FAR = 480
 _log = logging.getLogger(__name__)
 
 
-class _Reader:
+class _Reader(WrappedTarget):
     """A target that goes on with a text of its own, whatever tokens it is given; it does what ``Measurement`` needs."""
 
     def __init__(self, target: Target, text: Sequence[int]) -> None:
-        self._target, self._text = target, text
-
-    @property
-    def n_past(self) -> int:
-        return self._target.n_past
+        super().__init__(target)
+        self._text = text
 
     def decode(self, tokens: Sequence[int], last: int | None = None) -> Logits:
         place = self.n_past
         return self._target.decode(self._text[place : place + len(tokens)], last)
-
-    def rollback(self, n_past: int) -> None:
-        self._target.rollback(n_past)
-
-    def fork(self) -> Target:
-        return self._target.fork()
-
-    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
-        return self._target.decode_each(forks, tokens)
-
-    def close(self) -> None:
-        self._target.close()
 
 
 class FollowedCosts(RunningCosts):
