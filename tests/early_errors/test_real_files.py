@@ -76,7 +76,7 @@ def test_what_a_text_brings_is_what_the_whole_file_has_more(language, found):
 
 def test_verdicts_are_those_of_the_compiler(language, found):
     """At most one in a hundred texts that a compiler takes is refused, and at most five of those that it refuses are
-    taken: the reports of mutations in docs/early-errors.md have the figures of thousands."""
+    taken."""
     if language == "javascript" and shutil.which("node") is None:
         pytest.skip("no node")
     node = compilers.Node("javascript_errors.js") if language == "javascript" else None
