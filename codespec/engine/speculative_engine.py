@@ -108,14 +108,14 @@ class SpeculativeEngine(Engine):
         kind = f"{language}/{'greedy' if sampling.temperature == 0 else 'sampled'}/{'grammar' if grammar else 'free'}"
         if window:  # copies are right far more often there
             kind += "/window"
+        self._cancellation = Cancellation()
+        self._turn_to(prompt)
         self.drafts.window.begin(len(prompt), window, changes)
         self.drafts.ngrams.read(document)
         if isinstance(speculate, bool):
             self._generator.draft = self.drafts.combined(kind) if speculate else None
         else:
             self._generator.draft = speculate
-        self._cancellation = Cancellation()
-        self._turn_to(prompt)
         decode = self._decoder()
         with self._cancellable(self._cancellation), self.drafts.cancellable(self._cancellation):
             for step in self._generator.generate(prompt, sampling, limits or Limits(), grammar, self._stopped(cancel)):

@@ -344,7 +344,7 @@ class Connection:
         """Send nothing until a look in the background has found the engine again."""
         if not self._away:
             self._away = why
-            self._loop.create_task(self._look())
+            self._looking = self._loop.create_task(self._look())  # the loop alone would let it go
 
     async def _look(self) -> None:
         while True:

@@ -323,6 +323,7 @@ def test_a_closed_completer_says_so(files):
         lambda: list(completer.generate("x")),
         lambda: completer.learn("x = 1\n" * 10, "a.py", "python"),
         lambda: list(engine.generate([1, 2], speculate=False)),
+        lambda: list(engine.generate([1, 2])),
         lambda: engine.prefill([1, 2]),
     ]
     for call in calls:
