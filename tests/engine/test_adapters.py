@@ -309,6 +309,8 @@ def test_a_change_reaches_the_model_process_and_loads_no_model():
     assert needs_reload(replace(config, target_lora=LoraConfig()), config)
     assert needs_reload(config, replace(config, draft_lora=LoraConfig("/models/two.gguf")))
     assert engine_key(config) == engine_key(Config())
+    # When the server asks is its own affair.
+    assert not needs_reload(config, replace(config, automatic=False, debounce_ms=200, quiet="always"))
 
 
 def test_a_closed_completer_says_so(files):
