@@ -8,6 +8,7 @@
 # make judges   what `python -m benchmarks gate` and `renames` judge by: TypeScript's compiler and libraries; tells of programs that are missing
 # make fuzz     10,000 hostile grammars, 500 ways of nesting documents (an hour)
 # make lint     ruff and mypy
+# make docs     docs/ as a site, in site/
 # make serve    run the language server over stdio
 # make rpc-server  llama.cpp's rpc-server, for layers of a model on several machines, as $(VENV)/bin/rpc-server
 # make clean    remove .venv and caches
@@ -27,7 +28,7 @@ LLAMA := llama-cpp-python==0.3.36
 # Layers of a model may go to other machines (docs/remote.md), which is off by default in llama.cpp.
 LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF -DGGML_RPC=ON
 
-.PHONY: demo test test-train test-editors test-tools llama-server rpc-server test-vllm judges fuzz attack lint format serve clean
+.PHONY: demo test test-train test-editors test-tools llama-server rpc-server test-vllm judges fuzz attack lint format docs serve clean
 
 # The settings stay as they are. Without a network, or a mirror of packages, the embedded model answers.
 DEMO = smollm2-135m
@@ -133,6 +134,9 @@ format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
 serve: $(VENV)/installed
 	@$(BIN)/codespec serve
 
@@ -155,6 +159,10 @@ $(VENV)/installed-dev: pyproject.toml | $(VENV)/llama
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $@ $(VENV)/installed $(VENV)/installed-test
 
+$(VENV)/installed-docs: pyproject.toml | $(VENV)/llama
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	@touch $@ $(VENV)/installed
+
 # An rpc-server has to be of the same llama.cpp as the library, whose source distribution has it. Beside this one file
 # and ggml nothing is built; RPC_FLAGS=-DGGML_CUDA=ON makes it serve NVIDIA GPUs.
 RPC_FLAGS ?=
@@ -171,4 +179,4 @@ $(VENV)/bin/rpc-server:
 	cp $(VENV)/llama-source/build-rpc/bin/ggml-rpc-server $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build site .mypy_cache .pytest_cache .ruff_cache
