@@ -22,10 +22,6 @@ PAGES = [
     *sorted((ROOT / "editors").glob("*/README.md")),
     *sorted((ROOT / "examples").rglob("README.md")),
 ]
-# To hold all pages to it: SHORT = pages()
-SHORT = [ROOT / "README.md", *(ROOT / f"docs/{name}.md" for name in (
-    "tutorial", "index", "offline", "benchmarks", "fit", "early-errors", "prompt", "context", "ahead",
-))]  # fmt: skip
 MOST_WORDS_OF_README = 700
 
 _FENCE = re.compile(r" *```(\w*)")
@@ -159,6 +155,6 @@ def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text("utf-8").split()) <= MOST_WORDS_OF_README
 
 
-@pytest.mark.parametrize("page", SHORT, ids=named)
+@pytest.mark.parametrize("page", pages(), ids=named)
 def test_sentences_are_short(page):
     assert ninetieth(sentences(page.read_text("utf-8"))) <= MOST_WORDS
