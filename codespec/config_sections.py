@@ -108,13 +108,10 @@ class CacheConfig:
             in MiB; 0 keeps none.
         saved_mib: disk space for what the model has read of a workspace, from one session to the next, in MiB; 0 keeps
             none.
-        shift: whether text that has moved in the prompt is moved in the KV cache instead of read again: faster where
-            the beginning of a long file leaves the prompt, but lossy. Off in exact decoding.
     """
 
     memory_mib: int = option(512, Workspace.LOWER, maximum=1 << 20)
     saved_mib: int = option(256, Workspace.LOWER, maximum=1 << 16)
-    shift: bool = option(False, Workspace.NEVER)
 
 
 @dataclass(frozen=True)

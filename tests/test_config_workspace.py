@@ -41,7 +41,7 @@ LOOSER = {
     "log_level": ("error", "debug"), "max_tokens": (64, 128), "time_budget_ms": (100, 0), "shared": (True, False),
     "draft_memory_mib": (64, 100), "prefill": (False, True), "generate_ahead": (False, True),
     "prefetch": (False, True), "offer_models": (False, True), "status": (False, True),
-    "language.python.enabled": (False, True), "cache.shift": (False, True), "target.path": ("", "big"),
+    "language.python.enabled": (False, True), "target.path": ("", "big"),
     "target.threads": ("auto", (os.cpu_count() or 1) + 1), "target.context": (0, 8193),
     "target.kv_type": ("auto", "f32"), "target.gpu_layers": (1, 0), "target.flash_attention": ("off", "on"),
     "remote.kind": ("", "vllm"), "remote.url": ("", "http://a"), "remote.model": ("", "a"),

@@ -102,7 +102,6 @@ def load_engine(config: Config, progress: Callable[[str, int], None] | None = No
                 memory=config.cache.memory_mib * MIB,
                 saved=config.cache.saved_mib * MIB,
                 folder=kv_folder(),
-                shift=config.cache.shift,
             ),
         )
     except ImportError as error:

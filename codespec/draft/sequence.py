@@ -63,25 +63,6 @@ class HeldSequence:
         """How many of ``tokens`` are held, the last one never counted."""
         return min(common_prefix(self.tokens, tokens), len(tokens) - 1)
 
-    def reuse(self, tokens: Sequence[int], least: int, shift: Callable[[int, int, int], None]) -> None:
-        """Move what is held of ``tokens`` at other places, in runs of at least ``least``, to where it is in them.
-
-        Args:
-            shift: of the target, see ``LlamaSequence.shift``, also for what is lost.
-        """
-        place = here = self.kept(tokens)
-        held = self.tokens
-        while here < len(held) and place < len(tokens) - 1:
-            run = common_prefix(held[here:], tokens[place:-1]) if held[here] == tokens[place] else 0
-            if run < least:
-                here += 1
-                continue
-            shift(here, here + run, place)
-            here += run
-            place += run
-        self.rollback(place)
-        self.tokens = list(tokens[:place])
-
     def extend(self, tokens: Sequence[int], last: int | None = None) -> Logits:
         """``Target.decode``."""
         logits = self._target.decode(tokens, last)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -187,10 +187,8 @@ class LocalEngine(SpeculativeEngine):
             add_note(self.notes, f"no layer is on {', '.join(self._servers.addresses)} (`target.rpc`): {why}")
 
     def _cache_of(self, generator: Generator, settings: PromptCacheSettings) -> PromptCache:
-        lossy = settings.shift and not self._context.exact and not self.model.recurrent
-        settings = replace(settings, shift=lossy)
         setup = asdict(Setup.of(self._context, None))
-        about = {"model": model_hash(self.model.path), "shift": settings.shift, **setup}
+        about = {"model": model_hash(self.model.path), **setup}
         return PromptCache(self._sequence, generator, settings, about)
 
     @property

@@ -20,8 +20,6 @@ MIB = 1 << 20
 WORTH = 32
 """Tokens that must be saved for a cache to be put aside or fetched, which costs at most as much as decoding one
 token."""
-LEAST_MOVED = 64
-"""Tokens in a row that are moved to another position, see ``PromptCacheSettings.shift``."""
 
 _log = logging.getLogger("codespec")
 
@@ -34,13 +32,11 @@ class PromptCacheSettings:
         memory: bytes of main memory for the documents that are not being completed; 0 keeps none.
         saved: bytes of one workspace that are kept on the disk between runs; 0 keeps none.
         folder: for these files; None keeps none either.
-        shift: whether KV cells of text that has moved in the prompt are shifted instead of decoded again. Lossy.
     """
 
     memory: int = 512 * MIB
     saved: int = 0
     folder: Path | None = None
-    shift: bool = False
 
 
 class PromptCache(KeptPrompts):
@@ -55,7 +51,6 @@ class PromptCache(KeptPrompts):
         self, sequence: LlamaSequence, generator: Generator, settings: PromptCacheSettings, about: Mapping[str, Any]
     ) -> None:
         self._sequence, self._generator = sequence, generator
-        self._shift = settings.shift
         self._store = PromptStore(settings.memory)
         keep = settings.folder is not None and settings.saved > 0
         self._files = PromptStoreFiles(settings.folder, about, settings.saved) if keep and settings.folder else None
@@ -106,8 +101,6 @@ class PromptCache(KeptPrompts):
             self._fetch(found)
         else:
             self._put_aside(common)
-        if self._shift:
-            self._generator.reuse(prompt, LEAST_MOVED, self._sequence.shift)
         if self._reader != self._workspace:
             self._drop(common_prefix(self._generator.held, prompt))
         self._reader = self._workspace

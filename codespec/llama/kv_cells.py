@@ -40,10 +40,6 @@ class KvCells:
         """Give the sequence ``target`` all tokens of ``source``, in the same cells."""
         self._api.llama_memory_seq_cp(self._memory, source, target, 0, -1)
 
-    def move(self, sequence_id: int, start: int, end: int, by: int) -> None:
-        """Add ``by`` to the positions of the tokens ``start..end``; their keys are rotated accordingly."""
-        self._api.llama_memory_seq_add(self._memory, sequence_id, start, end, by)
-
     def save(self, sequence_id: int) -> npt.NDArray[np.uint8]:
         """A copy of the cells of a sequence, for ``restore``; uint8 [bytes]."""
         data = _pages(self._api.llama_state_seq_get_size(self._pointer, sequence_id))

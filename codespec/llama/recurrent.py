@@ -17,7 +17,7 @@ import numpy.typing as npt
 from codespec.llama.kv_cells import KvCells
 from codespec.llama.native_context import NativeContext
 from codespec.llama.sequence import LlamaSequence
-from codespec.protocols import CodespecError, Logits, Target
+from codespec.protocols import Logits, Target
 
 SNAPSHOTS = 8
 """States of the last tokens of a batch that a context is asked to keep beside the present one, each as large."""
@@ -227,14 +227,6 @@ class RecurrentSequence(LlamaSequence):
         ]
         self._tokens = tokens
         self._done = self._begin = n_past
-
-    def shift(self, start: int, end: int, to: int) -> None:
-        """Not possible: the states depend on all tokens so far.
-
-        Raises:
-            CodespecError: always.
-        """
-        raise CodespecError(f"{self.context.model.path}: text that has moved cannot be moved in its memory")
 
 
 def _bytes(numbers: Sequence[int]) -> npt.NDArray[np.uint8]:

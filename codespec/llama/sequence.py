@@ -140,15 +140,6 @@ class LlamaSequence:
         self.context.on_restored(self.id)
         self._n_past = n_past
 
-    def shift(self, start: int, end: int, to: int) -> None:
-        """Move the KV cells of the tokens ``start..end`` to the position ``to`` before them, over the cells there.
-
-        Their keys are rotated to the new positions; keys and values still depend on the former context, so the result
-        is not what decoding would give. The tokens after ``end`` keep their positions: roll them back.
-        """
-        self.context.cells.remove(self.id, to, start)
-        self.context.cells.move(self.id, start, end, to - start)
-
     def close(self) -> None:
         """Give the sequence back to its context; a second call does nothing."""
         if self.id >= 0:

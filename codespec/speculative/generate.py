@@ -113,11 +113,6 @@ class Generator:
         self._sequence.tokens = list(tokens)
         self._prompt = len(tokens)
 
-    def reuse(self, prompt: Sequence[int], least: int, shift: Callable[[int, int, int], None]) -> None:
-        """Use for a prompt to come what is held of it at other places, see ``HeldSequence.reuse``; lossy."""
-        self.statistics = Statistics()
-        self._sequence.reuse(prompt, least, shift)
-
     def generate(
         self,
         prompt: Sequence[int],

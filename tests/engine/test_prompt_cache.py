@@ -178,18 +178,6 @@ def test_a_file_of_another_model_is_not_read(tmp_path):
     assert np.array_equal(found.data, np.arange(100).astype(np.uint8))
 
 
-def test_what_is_lossy_is_not_read_by_who_wants_no_loss(tmp_path, prompts):
-    read = []
-    for shift in (True, False, False):
-        run = engine(saved=64 * MIB, folder=tmp_path, shift=shift)
-        try:
-            run.prompt_cache.enter("/w")
-            read.append(run.prefill(prompts[0]))
-        finally:
-            run.close()
-    assert read == [200, 200, 0]
-
-
 def test_what_is_forgotten_is_so_for_every_model_and_setting(tmp_path):
     for threads in (2, 4):
         PromptStoreFiles(tmp_path, {"threads": threads}, MIB).save("/w", [stored(range(50))])
@@ -265,29 +253,3 @@ def test_a_later_state_of_a_document_takes_the_place_of_an_earlier_one():
     assert len(store) == 1
     store.put(stored([*range(40), *range(700, 800)]))
     assert len(store) == 2
-
-
-def test_moved_text_is_not_read_again(prompts):
-    """The beginning of a file leaves the prompt: what follows it is kept, at another place."""
-    moving = engine(shift=True)
-    try:
-        before, cut = [1, *prompts[0]], [1, *prompts[0][70:], 411]
-        text_of(moving, before)
-        text = text_of(moving, cut)
-        assert moving.statistics.prefill_tokens == 1
-        assert moving.statistics.reused_tokens == 131
-        assert text
-        assert text_of(moving, [*cut[:-1], 412, 413])  # the sequence is in order
-        assert moving.statistics.prefill_tokens == 2
-    finally:
-        moving.close()
-
-
-def test_exact_decoding_moves_nothing(prompts):
-    exact = LocalEngine(EMBEDDED_TARGET, context_length=512, exact=True, prompt_cache=PromptCacheSettings(shift=True))
-    try:
-        text_of(exact, [1, *prompts[0]])
-        text_of(exact, [1, *prompts[0][70:], 411])
-        assert exact.statistics.reused_tokens == 1
-    finally:
-        exact.close()

@@ -157,10 +157,3 @@ def test_memory_is_that_of_the_layers_with_attention(models):
     assert bytes_of["llama"] == 4 * LAYERS * KV_HEADS * HEAD
     assert bytes_of["lfm2"] == bytes_of["granitehybrid"] == bytes_of["llama"] // 2
     assert bytes_of["qwen35"] == bytes_of["nemotron_h"] == bytes_of["llama"] // 4
-
-
-def test_text_that_has_moved_is_read_again(path):
-    with drafting_engine(
-        path, prompt_cache=PromptCacheSettings(shift=True), exact=False, context_length=1024
-    ) as engine:
-        assert not engine._kept._shift
