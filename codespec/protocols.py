@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # a language server starts without it
     import numpy.typing as npt
 
 __all__ = [
-    "Aborted", "Bits", "Cancel", "Chunk", "CodespecError", "ContextFull", "Distribution", "Draft", "FinishReason",
+    "Aborted", "Bits", "Cancel", "Chunk", "CodespecError", "ContextFull", "Draft", "FinishReason",
     "GrammarState", "Limits", "Logits", "Pick", "Proposal", "Round", "Sampler", "Sampling", "Snippet", "SourceCount",
     "Statistics", "Target", "TokenChance", "TokenChange", "Vocabulary",
 ]  # fmt: skip
@@ -27,9 +27,6 @@ Logits: TypeAlias = "npt.NDArray[np.float32]"
 
 Bits: TypeAlias = "npt.NDArray[np.uint32]"
 """uint32 [(vocabulary + 31) // 32]; bit ``t % 32`` of word ``t // 32`` is set where token ``t`` may come next."""
-
-Distribution: TypeAlias = "tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]"
-"""Token ids [n], in any order, and their probabilities [n], which sum to 1; every other token has probability 0."""
 
 TokenChange: TypeAlias = "tuple[Sequence[int], Sequence[int]]"
 """Tokens of a text, and of what replaced it."""
@@ -159,8 +156,6 @@ class Sampling:
         frequency_penalty, presence_penalty: 0 is off.
         penalty_window: how many recent tokens the penalties look at, prompt included.
         logit_bias: added to the logits; ``-inf`` bans a token.
-        verify: how a draft's tokens are accepted above temperature 0. ``gumbel``: the text does not depend on the
-            draft. ``rejection``: its distribution does not, and more is accepted, but another draft gives another text.
         logprobs: how many of the best tokens are told at each place, beside the chosen one, where the target gives the
             logits of all tokens; None: nothing is told, which takes no time.
         written: tokens at the end of the prompt that an earlier call has generated: chance goes on where it stopped.
@@ -177,7 +172,6 @@ class Sampling:
     presence_penalty: float = 0.0
     penalty_window: int = 64
     logit_bias: dict[int, float] = field(default_factory=dict)
-    verify: Literal["gumbel", "rejection"] = "gumbel"
     logprobs: int | None = None
     written: int = 0
 
@@ -207,24 +201,14 @@ class Cancel(Protocol):
 
 @dataclass(frozen=True)
 class Pick:
-    """A chosen token and the probability the chooser gave it, after masking and filters.
-
-    Attributes:
-        distribution: that the token was drawn from; None where it was not drawn (greedy, Gumbel).
-    """
+    """A chosen token and the probability the chooser gave it, after masking and filters."""
 
     token: int
     confidence: float
-    distribution: Distribution | None = field(default=None, compare=False)  # arrays do not compare to one bool
 
 
 class Sampler(Protocol):
     """Chooses the next token; the same object serves target and drafts, which is what couples them."""
-
-    @property
-    def rejection(self) -> bool:
-        """Whether tokens are drawn and verified by rejection sampling."""
-        ...
 
     def pick(
         self,
@@ -260,14 +244,11 @@ class Proposal:
 
     Attributes:
         tokens: in order.
-        probabilities: for each token the exact distribution that it was drawn from, or None where it was not drawn
-            but follows from the text; None for all of them. Only rejection sampling looks at it.
         source: which draft: ``model``, ``window``, ``ngram``, ``forced``.
         sources: for each token, where they are not all from ``source``.
     """
 
     tokens: Sequence[int]
-    probabilities: Sequence[Distribution | None] | None = field(default=None, compare=False)
     source: str = "model"
     sources: Sequence[str] = ()
 
@@ -278,8 +259,7 @@ class Proposal:
 
     def first(self, count: int) -> Proposal:
         """A proposal of the first ``count`` tokens."""
-        probabilities = None if self.probabilities is None else self.probabilities[:count]
-        return Proposal(self.tokens[:count], probabilities, self.source, self.sources[:count])
+        return Proposal(self.tokens[:count], self.source, self.sources[:count])
 
 
 class Draft(Protocol):
@@ -296,10 +276,7 @@ class Draft(Protocol):
 
         The draft syncs itself to ``tokens`` first, whatever it saw before. It advances ``grammar`` over its
         proposal; the caller rolls that back. It asks ``more(confidence of the last token)`` before each further
-        token, and ``more(1.0)`` before the first.
-
-        Rejection sampling needs every token that was drawn: whether one is proposed must not depend on what it is,
-        nor on what was drawn after it. So a draft that fails half-way proposes what it has.
+        token, and ``more(1.0)`` before the first. A draft that fails half-way proposes what it has.
         """
         ...
 

@@ -160,7 +160,6 @@ def sampling_of(options: argparse.Namespace, config: Config) -> Sampling:
         top_p=options.top_p,
         min_p=options.min_p,
         seed=config.seed,
-        verify=options.verify,
     )
 
 

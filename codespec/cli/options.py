@@ -69,10 +69,6 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
         "--draft-length", type=count, default=None, metavar="K",
         help="tokens drafted at a time at most (default: 0, as many as pay)",
     )  # fmt: skip
-    group.add_argument(
-        "--verify", choices=["gumbel", "rejection"], default="gumbel",
-        help="rejection accepts more above temperature 0, but the text depends on the draft (default: gumbel)",
-    )  # fmt: skip
     group.add_argument("--exact", action="store_true", help="the same text with any draft or none, more slowly")
     group.add_argument("--time-budget", type=positive, default=None, metavar="MS", help="stop after so long")
     group.add_argument("--json", action="store_true", help="one JSON object per text")

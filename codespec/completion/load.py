@@ -40,8 +40,6 @@ def load_completer(
     Raises:
         CodespecError: the model cannot be loaded; names the file and the remedy.
     """
-    if exact and sampling is not None and sampling.verify == "rejection" and sampling.temperature > 0:
-        raise CodespecError("exact decoding gives one text with any draft, rejection sampling does not; choose one")
 
     def load(config: Config) -> Completer:
         return Completer(load_engine(config, progress, exact=exact), config, sampling, patient)

@@ -56,9 +56,6 @@ class CombinedDraft(Ledger):
     Whether a guess would have been right is learnt from the text as it goes on, verified or not, up to the first
     guess that was wrong.
 
-    In rejection sampling neither the source of a token nor the length may depend on what was drawn: there the source
-    is chosen before, and nothing is cut afterwards.
-
     Arguments as of ``Ledger``.
     """
 
@@ -105,7 +102,7 @@ class CombinedDraft(Ledger):
                 grammar.rollback(work.taken)
             raise
         self.model_costs.observe_all(calls.passes, proposal.start)
-        length = len(proposal.guesses) if sampler.rejection else work.best_length()
+        length = work.best_length()
         if calls.asked is not None:
             calls.asked.length = length
         copying = any(each.repeats_whole for each in followers)
@@ -125,7 +122,6 @@ class CombinedDraft(Ledger):
             grammar.rollback(work.taken - count)
         return Proposal(
             tuple(proposal.tokens[:count]),
-            tuple(proposal.probabilities[:count]) if sampler.rejection else None,
             sources=tuple([source_of(guesses[0][1]) for guesses in proposal.guesses[:count]]),
         )
 

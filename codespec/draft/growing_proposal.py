@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from codespec.draft.copying import Guess
 from codespec.draft.costs import LONGEST
-from codespec.protocols import Distribution
 
 AHEAD = 8
 """Further tokens that count in the decision whether to ask the draft model for the next one."""
@@ -26,7 +25,6 @@ class GrowingProposal:
         text: and what is proposed; one list, which grows and shrinks.
         start: where the proposal begins in it.
         guesses: for each token what was said there, the proposed one first.
-        probabilities: what each token was drawn from.
         expected: tokens of the round at each length of the proposal.
         product: the chance that all of the proposal is accepted.
         best: the length with the most expected tokens per millisecond so far.
@@ -37,7 +35,6 @@ class GrowingProposal:
         self.text, self.start = list(tokens), len(tokens)
         self.costs, self.again_ms = costs, again_ms
         self.guesses: list[list[Guess]] = []
-        self.probabilities: list[Distribution | None] = []
         self.expected = [1.0]
         self.product = 1.0
         self.best = 0
@@ -48,11 +45,10 @@ class GrowingProposal:
         """The tokens proposed so far."""
         return self.text[self.start :]
 
-    def append(self, guesses: list[Guess], chance: float, probabilities: Distribution | None) -> None:
+    def append(self, guesses: list[Guess], chance: float) -> None:
         """Append the first of ``guesses``, which is accepted with ``chance`` where all before it are."""
         self.text.append(guesses[0][0])
         self.guesses.append(guesses)
-        self.probabilities.append(probabilities)
         self.product *= chance
         self.expected.append(self.expected[-1] + self.product)
         length = len(self.guesses)
@@ -61,8 +57,7 @@ class GrowingProposal:
 
     def cut(self, length: int) -> None:
         """Keep the first tokens only."""
-        del self.text[self.start + length :], self.guesses[length:]
-        del self.probabilities[length:], self.expected[length + 1 :]
+        del self.text[self.start + length :], self.guesses[length:], self.expected[length + 1 :]
         self.product = self.expected[-1] - self.expected[-2] if length else 1.0
         self.best = self.best_length()
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from codespec.draft.sequence import HeldSequence
-from codespec.protocols import CodespecError, Distribution, GrammarState, Pick, Proposal, Sampler, Target
+from codespec.protocols import CodespecError, GrammarState, Pick, Proposal, Sampler, Target
 
 
 class ModelDraft:
@@ -45,7 +45,6 @@ class ModelDraft:
                 After either, ``grammar`` is as before the call.
         """
         proposed: list[int] = []
-        drawn_from: list[Distribution | None] = []
         if not tokens or not more(1.0):
             return Proposal((), source=self.source)
         try:
@@ -56,7 +55,6 @@ class ModelDraft:
                 if pick is None or (grammar is not None and not grammar.accept((pick.token,))):
                     break
                 proposed.append(pick.token)
-                drawn_from.append(pick.distribution)
                 if pick.token in self._end_tokens or (grammar is not None and grammar.finished):
                     break
                 if not more(pick.confidence):
@@ -69,7 +67,7 @@ class ModelDraft:
             if grammar is not None:
                 grammar.rollback(len(proposed))
             raise
-        return Proposal(tuple(proposed), tuple(drawn_from), self.source)
+        return Proposal(tuple(proposed), self.source)
 
     def forget(self) -> None:
         """Empty the KV cache: what was decoded is of no use any more."""

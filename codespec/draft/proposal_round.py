@@ -12,7 +12,7 @@ from codespec.draft.draft_length import FixedLength
 from codespec.draft.growing_proposal import GrowingProposal
 from codespec.draft.ledger import Ledger
 from codespec.draft.model_calls import ModelCalls
-from codespec.protocols import CodespecError, Distribution, Draft, GrammarState, Sampler
+from codespec.protocols import CodespecError, Draft, GrammarState, Sampler
 
 PROBE = 32
 """Rounds without the model after which it is asked for one token, only to see how good it is."""
@@ -110,32 +110,22 @@ class ProposalRound:
         """Append the most promising token, or cut off what the grammar refuses; False where nothing more may pay."""
         if self._forced:
             return self._append([(self._forced.pop(0), _FORCED)])
-        ledger, rejection = self._ledger, self._sampler.rejection
-        copied, chance = self._copied_guesses(), 0.0
-        guess = copied[0] if copied else None
-        if guess is not None:
-            chance = ledger.acceptance.chance(guess[1], len(self.proposal.guesses))
-            if rejection:
-                alone = chance >= ledger.spread.mean
-                if alone and self.proposal.worth([(1.0, chance)], 0.0)[0] <= 0:
-                    return False
-            else:
-                alone = self.calls.model is None or not self._model_may_better(chance)
-            if alone:
+        copied = self._copied_guesses()
+        if copied:
+            token, kind = copied[0]
+            chance = self._ledger.acceptance.chance(kind, len(self.proposal.guesses))
+            if self.calls.model is None or not self._model_may_better(chance):
                 return self._append(copied)
             if not self._agreed():
                 return True
-            if self._grammar is not None and not self._grammar.allows(guess[0]):
-                guess, copied, chance = None, [], 0.0
-        if guess is None and ledger.other_vocabulary is not None:
-            return not self._agreed() or self._ask_other_vocabulary(ledger.other_vocabulary)
-        if self.calls.model is None:
-            return False
-        if guess is None or rejection:
-            pays = self._model_may_pay() if guess is None else self._model_may_better(chance)
-            if not pays:
+            if self._grammar is not None and not self._grammar.allows(token):
+                copied = []
+        if not copied:
+            if self._ledger.other_vocabulary is not None:
+                return not self._agreed() or self._ask_other_vocabulary(self._ledger.other_vocabulary)
+            if self.calls.model is None or not self._model_may_pay():
                 return False
-        return not self._agreed() or self._ask_model([] if rejection else copied)
+        return not self._agreed() or self._ask_model(copied)
 
     def _copied_guesses(self) -> list[Guess]:
         """What is copied next, the likeliest first."""
@@ -147,11 +137,11 @@ class ProposalRound:
         depth, acceptance = len(self.proposal.guesses), self._ledger.acceptance
         return sorted(said, key=lambda guess: acceptance.chance(guess[1], depth), reverse=True)
 
-    def _append(self, guesses: list[Guess], probabilities: Distribution | None = None) -> bool:
+    def _append(self, guesses: list[Guess]) -> bool:
         """Append the first of ``guesses``, which the grammar may still refuse."""
         token, kind = guesses[0]
         chance = self._ledger.acceptance.chance(kind, len(self.proposal.guesses))
-        self.proposal.append(guesses, chance, probabilities)
+        self.proposal.append(guesses, chance)
         for each in self._followers:
             each.step(token)
         return True
@@ -182,16 +172,16 @@ class ProposalRound:
         pick = self.calls.pick(self._grammar, self._sampler)
         if pick is None:
             return False
-        token, probabilities, place = pick.token, pick.distribution, model_bin(pick.confidence)
+        token, place = pick.token, model_bin(pick.confidence)
         if not copied:
-            return self._append([(token, ("model", place))], probabilities)
+            return self._append([(token, ("model", place))])
         if any(guess[0] == token for guess in copied):
-            return self._append([(token, ("both", place)), *copied], probabilities)
+            return self._append([(token, ("both", place)), *copied])
         own, other = (token, ("contested", place)), (copied[0][0], contested(copied[0][1]))
         acceptance, depth = self._ledger.acceptance, len(self.proposal.guesses)
         if acceptance.chance(other[1], depth) > acceptance.chance(own[1], depth):
             return self._append([other, own])
-        return self._append([own, other], probabilities)
+        return self._append([own, other])
 
     def _ask_other_vocabulary(self, draft: Draft) -> bool:
         """Append as much of a draft with a pace of its own as is expected to pay; its time is counted afterwards."""

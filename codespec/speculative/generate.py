@@ -32,7 +32,7 @@ from codespec.speculative.run import NOTHING, Run, since
 from codespec.speculative.sampling import LogitSampler
 from codespec.speculative.sparse import Undecided
 from codespec.speculative.timed import TimedGrammar
-from codespec.speculative.verify import Verdict, verification
+from codespec.speculative.verify import Verdict, verify_coupled
 
 Closer = Callable[[Sequence[int], "GrammarState | None", LogitSampler], Iterator[Logits]]
 """What else can be found out about the token after a text, under a grammar: rows [1, V], each knowing more."""
@@ -44,10 +44,9 @@ _TIMED = 16
 class Generator:
     """Generates with a target and a draft; the text is the one that the target alone would give, with any draft.
 
-    Speculative decoding (Leviathan, Kalman, Matias, arXiv 2211.17192, algorithm 1), with coupled choices or, where
-    ``Sampling.verify`` asks for it, with rejection sampling (``verify.py``): then any draft leaves the law of the
-    text as it is, not the text itself. The target's KV cache is kept between generations: what two prompts begin
-    with in common is decoded once. One generation at a time.
+    Speculative decoding (Leviathan, Kalman, Matias, arXiv 2211.17192, algorithm 1) with coupled choices. The target's
+    KV cache is kept between generations: what two prompts begin with in common is decoded once. One generation at a
+    time.
 
     Args:
         target: the target's sequence; nobody else may decode into it.
@@ -295,9 +294,9 @@ class Generator:
             if len(run.tokens) == self._prompt:  # not even the prompt fits
                 raise
             return run.ended("length")
-        began, before, verify = perf_counter(), len(run.tokens), verification(run.sampler)
+        began, before = perf_counter(), len(run.tokens)
         try:
-            verdict = verify(logits, proposal, run.tokens, run.grammar, run.sampler, self._end_tokens, run.room)
+            verdict = verify_coupled(logits, proposal, run.tokens, run.grammar, run.sampler, self._end_tokens, run.room)
         except Undecided:
             verdict = self._look_closer(run, before)
         # The target's own token is not in the KV cache yet; an accepted end token is, and leaves it.
@@ -311,11 +310,12 @@ class Generator:
         """Let the text, which had ``before`` tokens, grow by the token that its row left undecided."""
         accepted = len(run.tokens) - before  # what it grew by until then was proposed
         reason: FinishReason | None = "grammar"
-        verify = verification(run.sampler)
         try:
             for logits in self._closer(run.tokens, run.grammar, run.sampler):
                 with suppress(Undecided):
-                    own = verify(logits, NOTHING, run.tokens, run.grammar, run.sampler, self._end_tokens, run.room)
+                    own = verify_coupled(
+                        logits, NOTHING, run.tokens, run.grammar, run.sampler, self._end_tokens, run.room
+                    )
                     reason = own.finish_reason
                     break
         except Aborted:
@@ -374,7 +374,6 @@ class Generator:
             except ContextFull:
                 if not proposal.tokens:
                     raise
-                # As much as there is room for. To drop all of it would be to drop a token for what was drawn behind it.
                 proposal = proposal.first(len(proposal.tokens) - 1)
         statistics, ms = run.statistics, since(began)
         prefilled = len(lacking) - 1

@@ -9,7 +9,7 @@ import numpy as np
 
 from codespec.protocols import Aborted, ContextFull, FinishReason, Logits, Round, Target
 from codespec.speculative.run import NOTHING, Run, since
-from codespec.speculative.verify import verification
+from codespec.speculative.verify import verify_coupled
 
 
 def decode_together(
@@ -93,8 +93,7 @@ def _decode(live: dict[int, tuple[Run, Target]]) -> tuple[FinishReason | None, L
 
 
 def _settle(run: Run, logits: Logits, end_tokens: frozenset[int]) -> Round:
-    verify = verification(run.sampler)
-    verdict = verify(logits, NOTHING, run.tokens, run.grammar, run.sampler, end_tokens, run.room)
+    verdict = verify_coupled(logits, NOTHING, run.tokens, run.grammar, run.sampler, end_tokens, run.room)
     run.statistics.tokens += len(verdict.tokens)
     run.statistics.total_ms = since(run.began)
     return Round(verdict.tokens, finish_reason=verdict.finish_reason or run.interrupted())

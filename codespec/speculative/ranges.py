@@ -19,7 +19,6 @@ def check(sampling: Sampling) -> None:
             raise CodespecError(f"{name} is {getattr(sampling, name)}; it must be {rule}")
 
     require(0 <= sampling.temperature < math.inf, "temperature", "0 or more")
-    require(sampling.verify in ("gumbel", "rejection"), "verify", "gumbel or rejection")
     require(sampling.top_k >= 0, "top_k", "0 (off) or more")
     require(0 <= sampling.top_p <= 1, "top_p", "between 0 and 1")
     require(0 <= sampling.min_p <= 1, "min_p", "between 0 and 1")

@@ -4,7 +4,6 @@ Order, as in llama.cpp: logit bias, penalties, grammar, top-k, top-p, min-p (the
 at temperature 1), then temperature. Above temperature 0 the choice is ``argmax(logit / T + G)`` with Gumbel noise
 ``G`` that depends only on (seed, sample, index of the generated token, token id): a draft that sees the same noise
 tends to make the same choice, and the text does not depend on the draft at all (Gumbel coupling, arXiv 2408.07978).
-For rejection sampling the choice is an independent draw from ``distribution`` instead, which ``pick`` hands on.
 
 The grammar is asked token by token, downward from the best logit; its whole mask is computed only after
 ``REFUSALS`` refusals. Either way the outcome is the same.
@@ -20,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from codespec.protocols import CodespecError, Distribution, GrammarState, Pick, Sampling
-from codespec.speculative.noise import Chance, Purpose, gumbel
+from codespec.protocols import CodespecError, GrammarState, Pick, Sampling
+from codespec.speculative.noise import gumbel
 from codespec.speculative.ranges import check
 from codespec.speculative.ranking import best_first, best_ids, top_p_count, top_p_of_all
 
@@ -60,11 +59,6 @@ class LogitSampler:
         prompt_length: tokens before the first generated one; the noise counts from there, so that trimming
             the prompt's beginning does not change it.
 
-    Attributes:
-        rejection: whether tokens are drawn and verified by rejection sampling. How many proposed tokens are
-            verified must then not depend on what was drawn after them; a rule for the length of drafts may learn
-            from tokens up to the first rejected one, and from nothing behind it.
-
     Raises:
         CodespecError: a setting is out of its range.
     """
@@ -83,26 +77,22 @@ class LogitSampler:
             sampling.repeat_penalty != 1 or sampling.frequency_penalty != 0 or sampling.presence_penalty != 0
         )
         self._unfiltered = sampling.top_k == 0 and sampling.top_p >= 1 and sampling.min_p == 0
-        self.rejection = sampling.verify == "rejection" and sampling.temperature > 0
         # Of tokens below this distance from the best score none is chosen.
         self._reach: float | None = None
         if sampling.temperature == 0:
             self._reach = 0.0
-        elif sampling.min_p > 0 and not self.rejection:
+        elif sampling.min_p > 0:
             self._reach = math.log(sampling.min_p)
         lowers = not self._penalises and all(value <= 0 for _, value in bias)
         self._lowered = frozenset(token for token, _ in bias) if lowers and self._reach is not None else None
         self._least_size = bias[-1][0] + 1 if bias else 1
         self._nearness = self._lowered is not None and sampling.min_p > 0 and sampling.top_k > 0 and self._reach != 0
         self._bits = np.zeros(0, np.uint32)
-        self.chance = Chance(sampling.seed, sampling.sample)
 
     def pick(
         self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None, among: Ids | None = None
     ) -> Pick | None:
         """The token after ``tokens`` (prompt included), given its logits [V]; equal scores go to the lowest id.
-
-        With ``rejection`` it is drawn from ``distribution``, as a draft's token: independently of ``choose``.
 
         ``confidence`` is the token's probability at temperature 1 among the tokens that survive grammar and
         filters. Without filters (greedy, or every one off) it is its share of all tokens but the better-scored
@@ -117,19 +107,11 @@ class LogitSampler:
         Raises:
             CodespecError: a logit is NaN or infinite, or ``logit_bias`` names a token that does not exist.
         """
-        if not self.rejection:
-            best = self._best_among(logits, among, grammar)
-            if best is not None:
-                return best
-            chosen = self._choose_near(logits, tokens, grammar) or self._choose(logits, tokens, grammar)
-            return None if chosen is None else Pick(chosen.token, _confidence(chosen))
-        law = self._law(logits, tokens, grammar)
-        if law is None:
-            return None
-        scores, distribution = law
-        token = self.draw(distribution, tokens, Purpose.DRAFT)
-        confidence = _confidence(_Choice(token, scores, None if self._unfiltered else distribution[0]))
-        return Pick(token, confidence, distribution)
+        best = self._best_among(logits, among, grammar)
+        if best is not None:
+            return best
+        chosen = self._choose_near(logits, tokens, grammar) or self._choose(logits, tokens, grammar)
+        return None if chosen is None else Pick(chosen.token, _confidence(chosen))
 
     def _best_among(self, logits: Scores, among: Ids | None, grammar: GrammarState | None) -> Pick | None:
         """``pick`` where the best logit decides; None where that needs a closer look."""
@@ -148,10 +130,7 @@ class LogitSampler:
         return Pick(token, math.exp(top - shift) / float(np.add.reduce(weights)))
 
     def choose(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> int | None:
-        """The target's own token: that of ``pick`` at less cost, or with ``rejection`` another draw."""
-        if self.rejection:
-            distribution = self.distribution(logits, tokens, grammar)
-            return None if distribution is None else self.draw(distribution, tokens, Purpose.TARGET)
+        """The target's own token: that of ``pick`` at less cost."""
         best = self.only_choice(logits)
         if best is not None and (grammar is None or grammar.allows(best)):
             return best
@@ -176,46 +155,6 @@ class LogitSampler:
         if self._reach and np.count_nonzero(logits >= top + self._reach) > 1:
             return None
         return best
-
-    def distribution(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> Distribution | None:
-        """The law of the token after ``tokens``, given its logits [V]: after bias, penalties, grammar and filters.
-
-        Without filters it holds every token that the grammar allows, and its whole mask is computed.
-
-        Returns, raises:
-            As ``pick``.
-        """
-        law = self._law(logits, tokens, grammar)
-        return None if law is None else law[1]
-
-    def draw(self, distribution: Distribution, tokens: Sequence[int], purpose: Purpose) -> int:
-        """The token after ``tokens`` (prompt included), drawn from ``distribution``."""
-        return self.chance.draw(len(tokens) - self.prompt_length, purpose, distribution)
-
-    def accepts(self, probability: float, tokens: Sequence[int]) -> bool:
-        """Whether the token proposed after ``tokens`` (prompt included) passes a test of that ``probability``."""
-        return self.chance.accepts(len(tokens) - self.prompt_length, probability)
-
-    def _law(
-        self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None
-    ) -> tuple[Scores, Distribution] | None:
-        """The adjusted logits [V] and ``distribution``."""
-        sampling = self.sampling
-        scores = self._checked(logits, tokens)
-        if scores is None:
-            return None
-        if sampling.temperature == 0:
-            best = self._best_allowed(scores, grammar)
-            return None if best is None else (scores, certain(best))
-        if self._unfiltered:
-            ids = np.flatnonzero((scores if grammar is None else self._masked(scores, grammar)) > -math.inf)
-        else:
-            ids = self._survivors(scores, grammar)
-        if not len(ids):
-            return None
-        values = scores[ids].astype(np.float64)
-        weights = np.exp((values - values.max()) / sampling.temperature)
-        return scores, (ids, weights / weights.sum())
 
     def _choose(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> _Choice | None:
         scores = self._checked(logits, tokens)
@@ -369,11 +308,6 @@ class LogitSampler:
         # Bit t % 32 of word t // 32 is bit t of the bytes, least significant first.
         allowed = np.unpackbits(self._bits.astype("<u4", copy=False).view(np.uint8), count=size, bitorder="little")
         return np.where(allowed.view(np.bool_), scores, scores.dtype.type(-math.inf))
-
-
-def certain(token: int) -> Distribution:
-    """The distribution that gives ``token`` alone."""
-    return np.array([token], np.int64), np.ones(1)
 
 
 def _first_allowed(ids: Iterable[int], count: int, grammar: GrammarState) -> list[int] | None:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from codespec.protocols import CodespecError, Distribution, GrammarState, Sampling
+from codespec.protocols import CodespecError, GrammarState, Sampling
 from codespec.speculative.ranking import top_p_count
-from codespec.speculative.sampling import Floats, Ids, LogitSampler, Scores, certain
+from codespec.speculative.sampling import Floats, Ids, LogitSampler, Scores
 
 _MARGIN = 1e-9
 """What a sum must stay away from a limit by, for a sum in another order to be on the same side of it."""
@@ -98,25 +98,6 @@ class SparseSampler(LogitSampler):
             token = self._drawn_surely(field, tokens)
             if token is not None:
                 return token
-        raise Undecided
-
-    def distribution(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> Distribution | None:
-        """As ``LogitSampler.distribution``.
-
-        Raises:
-            Undecided: tokens that are not named may have a probability.
-        """
-        if self.sampling.temperature == 0:
-            token = self._greedy(logits, tokens, grammar)
-            return None if token is None else certain(token)
-        for field in self._fields(logits, tokens, grammar):
-            if not len(field.ids):
-                only = _only_hidden(field)
-                return None if only is None else certain(only)
-            left = self._survivors_of(field)
-            if left.sure == left.possible and field.bound < left.floor:
-                weights = np.exp((field.values[: left.sure] - field.values[0]) / self.sampling.temperature)
-                return field.ids[: left.sure], weights / weights.sum()
         raise Undecided
 
     def _greedy(self, logits: Scores, tokens: Sequence[int], grammar: GrammarState | None) -> int | None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from codespec.protocols import CodespecError, Distribution, FinishReason, GrammarState, Logits, Proposal
-from codespec.speculative.noise import Purpose
-from codespec.speculative.sampling import LogitSampler, certain
+from codespec.protocols import CodespecError, FinishReason, GrammarState, Logits, Proposal
+from codespec.speculative.sampling import LogitSampler
 
 
 @dataclass(frozen=True)
@@ -25,15 +21,6 @@ class Verdict:
     tokens: tuple[int, ...]
     accepted: int
     finish_reason: FinishReason | None
-
-
-Verify = Callable[[Logits, Proposal, "list[int]", "GrammarState | None", LogitSampler, "frozenset[int]", int], Verdict]
-"""``verify_coupled`` or ``verify_rejection``."""
-
-
-def verification(sampler: LogitSampler) -> Verify:
-    """How the proposals of a sampler are verified."""
-    return verify_rejection if sampler.rejection else verify_coupled
 
 
 def verify_coupled(
@@ -95,76 +82,6 @@ def verify_coupled(
         if reason is not None or not agreed:
             break
     return Verdict(tuple(tokens[before:]), accepted, reason)
-
-
-def verify_rejection(
-    target_logits: Logits,
-    proposal: Proposal,
-    tokens: list[int],
-    grammar: GrammarState | None,
-    sampler: LogitSampler,
-    end_tokens: frozenset[int],
-    room: int,
-) -> Verdict:
-    """Accept each proposed token with the probability that leaves the target's law as it is.
-
-    Speculative sampling (Leviathan, Kalman, Matias, arXiv 2211.17192, algorithm 1; Chen et al., arXiv 2302.01318,
-    algorithm 2): the text follows the law of ``sampler.distribution`` whatever the draft proposes, provided that each
-    token was drawn from its entry of ``proposal.probabilities`` (one without is certain to be proposed: its
-    distribution is 1 there and 0 elsewhere). Filters and grammar apply before any ratio is taken. The first rejection
-    gives a token from the residual; a proposal accepted to its end is followed by one of the target's own.
-
-    The arguments are those of ``verify_coupled``.
-
-    Raises:
-        CodespecError: as ``verify_coupled``, or a proposed token has probability 0 in its own entry.
-    """
-    proposed, before, accepted = proposal.tokens, len(tokens), 0
-    while True:
-        target_probs = sampler.distribution(target_logits[accepted], tokens, grammar)
-        if target_probs is None:
-            return Verdict(tuple(tokens[before:]), accepted, "grammar")
-        if accepted == len(proposed):
-            token, agreed = sampler.draw(target_probs, tokens, Purpose.TARGET), False
-        else:
-            draft_probs = None if proposal.probabilities is None else proposal.probabilities[accepted]
-            token = proposed[accepted]
-            accept, residual = acceptance(target_probs, draft_probs or certain(token), token)
-            agreed = sampler.accepts(accept, tokens)
-            if not agreed:
-                token = sampler.draw(residual, tokens, Purpose.TARGET)
-        accepted += agreed
-        reason = _append(token, tokens, grammar, end_tokens, before + room)
-        if reason is not None or not agreed:
-            return Verdict(tuple(tokens[before:]), accepted, reason)
-
-
-def acceptance(target_probs: Distribution, draft_probs: Distribution, token: int) -> tuple[float, Distribution]:
-    """With what probability to accept ``token``, drawn from ``draft_probs``, and what to draw from otherwise.
-
-    ``min(1, p(token) / q(token))`` and ``norm(max(0, p - q))``, with ``p`` the target's law and ``q`` the draft's.
-
-    Raises:
-        CodespecError: ``q(token)`` is 0.
-    """
-    drawn_with = _probability(draft_probs, token)
-    if not drawn_with > 0:
-        raise CodespecError(f"the draft proposed token {token}, to which it gives no probability; please report this")
-    accept = min(1.0, _probability(target_probs, token) / drawn_with)
-    ids, target = target_probs
-    # Both lists are in orders of their own: token by token, not place by place.
-    draft = np.zeros(1 + max(ids.max(), draft_probs[0].max()))
-    draft[draft_probs[0]] = draft_probs[1]
-    # Where only the draft has probability nothing is left, so the target's ids suffice.
-    left = np.maximum(target - draft[ids], 0)
-    total = left.sum()
-    # Nothing at all is left only where the two are equal but for rounding, and a rejection next to impossible.
-    return accept, (ids, left / total) if total > 0 else target_probs
-
-
-def _probability(distribution: Distribution, token: int) -> float:
-    ids, probs = distribution
-    return float(probs[ids == token].sum())
 
 
 def _append(

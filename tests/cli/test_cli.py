@@ -74,22 +74,6 @@ def test_the_gate_is_an_option(capsys, options, verdicts):
     assert json.loads(capsys.readouterr().out)["gate"] in verdicts
 
 
-def test_rejection_sampling_is_an_option(capsys):
-    arguments = ["generate", "def area(self):", "--json", "--max-tokens", "40", "--temperature", "0.8"]
-    # How much is proposed follows what passes take, and so does the text: its law is the same, and tested elsewhere.
-    assert main([*arguments, "--verify", "rejection"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["tokens"] > 0
-    assert main(arguments) == 0
-    assert json.loads(capsys.readouterr().out)["text"] != answer["text"], "Gumbel noise is another draw"
-
-
-def test_exact_and_rejection_contradict_each_other(capsys):
-    arguments = ["generate", "x", "--exact", "--verify", "rejection", "--temperature", "0.8"]
-    assert main(arguments) == 2
-    assert "choose one" in capsys.readouterr().err
-
-
 def test_bench_gate_judges_files_and_writes_its_table(capsys, tmp_path):
     out = tmp_path / "out"
     values = {f"key {n}": [n, {"more": None}] for n in range(20)}

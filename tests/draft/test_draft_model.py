@@ -97,7 +97,6 @@ def test_a_text_too_long_for_its_context(model: TableTarget) -> None:
     with pytest.raises(CodespecError):
         propose(draft, [1] * 41, grammar)
     assert grammar.history == [0], "nothing was proposed"
-    # What was drawn before the context was full is proposed: to withhold it would bias rejection sampling.
     assert len(propose(draft, [1] * 38, grammar, count=9).tokens) == 3
     grammar.rollback(3)
     assert len(propose(draft, [1] * 30, grammar).tokens) == 4

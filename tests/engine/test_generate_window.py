@@ -82,11 +82,3 @@ def test_the_next_generation_has_no_window(engine: LocalEngine) -> None:
     text, _ = generated(engine, sampling)
     generated(engine, sampling, window=text)
     assert generated(engine, sampling)[1].by_source["window"].drafted == 0
-
-
-def test_rejection_sampling_follows_the_window(engine: LocalEngine) -> None:
-    sampling = Sampling(temperature=0.8, seed=5, verify="rejection")
-    text, _ = generated(engine, sampling)
-    for window in windows(engine, text):
-        assert generated(engine, sampling, window=window)[0]
-    assert generated(engine, sampling, window=text)[1].by_source["window"].drafted > 0

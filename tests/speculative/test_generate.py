@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import codespec.speculative.verify as verify_module
+import codespec.speculative.generate as generate_module
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.combined import CombinedDraft
 from codespec.draft.costs import RunningCosts
@@ -20,7 +20,7 @@ from codespec.draft.ngram import NgramDraft
 from codespec.draft.sequence import HeldSequence
 from codespec.protocols import CodespecError, Draft, Limits, Round, Sampling
 from codespec.speculative.generate import Generator
-from codespec.speculative.verify import Verdict
+from codespec.speculative.verify import Verdict, verify_coupled
 from tests.fakes import (
     FakeDraft,
     SetGrammar,
@@ -203,17 +203,16 @@ class Forgetful:
 
 def forgetful_verify(target_logits, proposal, tokens, grammar, sampler, end_tokens, room) -> Verdict:
     forgetful: Any = Forgetful(sampler, tuple(tokens))
-    return verify(target_logits, proposal, tokens, grammar, forgetful, end_tokens, room)
+    return verify_coupled(target_logits, proposal, tokens, grammar, forgetful, end_tokens, room)
 
 
 def keep_the_kv_cache(self: HeldSequence, count: int) -> None:
     del self.tokens[count:]
 
 
-verify = verify_module.verify_coupled
 MUTANTS = [
-    (verify_module, "verify_coupled", accept_everything),
-    (verify_module, "verify_coupled", forgetful_verify),
+    (generate_module, "verify_coupled", accept_everything),
+    (generate_module, "verify_coupled", forgetful_verify),
     (HeldSequence, "rollback", keep_the_kv_cache),
 ]
 

@@ -43,7 +43,6 @@ def case(seed: int) -> tuple[np.ndarray, int, list[int], Sampling, SetGrammar | 
         presence_penalty=float(rng.choice([0.0, 0.0, 0.5, -0.5])),
         frequency_penalty=float(rng.choice([0.0, 0.0, 1.0])),
         logit_bias=bias,
-        verify="rejection" if rng.random() < 0.2 else "gumbel",
     )
     share = float(rng.choice([0.004, 0.05, 0.5, 0.97]))
     grammar = one_state(np.flatnonzero(rng.random(size) < share)) if rng.random() < 0.7 else None
@@ -61,13 +60,6 @@ def fillings(logits: np.ndarray, sparse: np.ndarray, seed: int) -> list[np.ndarr
     return found
 
 
-def outcome(sampler: LogitSampler, logits: np.ndarray, tokens: list[int], grammar: SetGrammar | None) -> object:
-    if sampler.rejection:
-        found = sampler.distribution(logits, tokens, grammar)
-        return None if found is None else dict(zip(found[0].tolist(), found[1].round(6).tolist(), strict=True))
-    return sampler.choose(logits, tokens, grammar)
-
-
 @pytest.mark.parametrize("seed", range(0, 2_000, 200))
 def test_a_decision_is_that_of_every_row_with_these_best(seed: int) -> None:
     decided = 0
@@ -75,13 +67,13 @@ def test_a_decision_is_that_of_every_row_with_these_best(seed: int) -> None:
         logits, count, tokens, sampling, grammar = case(each)
         sparse = named(logits, count)
         try:
-            found = outcome(SparseSampler(sampling, 4), sparse, tokens, grammar)
+            found = SparseSampler(sampling, 4).choose(sparse, tokens, grammar)
         except Undecided:
             continue
         decided += 1
         for filled in fillings(logits, sparse, each):
             # Of two that are as good the one with the lower number wins, which a row need not name.
-            assert outcome(LogitSampler(sampling, 4), filled, tokens, grammar) == found, (each, sampling)
+            assert LogitSampler(sampling, 4).choose(filled, tokens, grammar) == found, (each, sampling)
     assert decided > 60
 
 
@@ -89,8 +81,8 @@ def test_a_decision_is_that_of_every_row_with_these_best(seed: int) -> None:
 def test_a_whole_row_is_always_decided(seed: int) -> None:
     for each in range(seed, seed + 200):
         logits, _, tokens, sampling, grammar = case(each)
-        expected = outcome(LogitSampler(sampling, 4), logits, tokens, grammar)
-        assert outcome(SparseSampler(sampling, 4), logits, tokens, grammar) == expected, (each, sampling)
+        expected = LogitSampler(sampling, 4).choose(logits, tokens, grammar)
+        assert SparseSampler(sampling, 4).choose(logits, tokens, grammar) == expected, (each, sampling)
 
 
 def test_the_usual_settings_are_decided_by_twenty() -> None:
