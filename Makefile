@@ -9,9 +9,11 @@
 # make fuzz     10,000 hostile grammars, 500 ways of nesting documents (an hour)
 # make lint     ruff and mypy
 # make docs     docs/ as a site, in site/
+# make release  what others install, in dist/: wheel, source distribution, VS Code extension and SHA256SUMS, all of them checked
+# make release-check  install the wheel of dist/ with all that it needs, without and with extras, and complete with it (builds llama.cpp: 10 minutes)
 # make serve    run the language server over stdio
 # make rpc-server  llama.cpp's rpc-server, for layers of a model on several machines, as $(VENV)/bin/rpc-server
-# make clean    remove .venv and caches
+# make clean    remove .venv, build, site and caches
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -28,7 +30,7 @@ LLAMA := llama-cpp-python==0.3.36
 # Layers of a model may go to other machines (docs/remote.md), which is off by default in llama.cpp.
 LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF -DGGML_RPC=ON
 
-.PHONY: demo test test-train test-editors test-tools llama-server rpc-server test-vllm judges fuzz attack lint format docs serve clean
+.PHONY: demo test test-train test-editors test-tools llama-server rpc-server test-vllm judges fuzz attack lint format docs release release-check serve clean
 
 # The settings stay as they are. Without a network, or a mirror of packages, the embedded model answers.
 DEMO = smollm2-135m
@@ -136,6 +138,26 @@ format: $(VENV)/installed-dev
 
 docs: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+# Tools of their own versions, in an environment of their own.
+RELEASE := build/release
+RELEASE_BIN := $(RELEASE)/$(notdir $(BIN))
+EXTRAS ?= bench,http,judges,remote,syntax,types
+release: $(RELEASE)/installed
+	$(RELEASE_BIN)/python -m tests.release
+
+release-check: $(RELEASE)/wheels
+	$(RELEASE_BIN)/python -m tests.release check $(EXTRAS)
+
+$(RELEASE)/installed: Makefile
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE_BIN)/python -m pip install --quiet build==1.6.1 twine==7.0.0
+	@touch $@
+
+$(RELEASE)/wheels: | $(RELEASE)/installed
+	CMAKE_ARGS="$(LLAMA_FLAGS)" $(RELEASE_BIN)/python -m pip wheel --quiet --no-cache-dir --no-deps --no-binary llama-cpp-python \
+		--wheel-dir $@.new $(LLAMA)
+	mv $@.new $@
 
 serve: $(VENV)/installed
 	@$(BIN)/codespec serve

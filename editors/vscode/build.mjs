@@ -1,14 +1,22 @@
 // Bundles the extension. It remembers the checkout that it was built in, so that its button installs codespec from
-// there; `--release` leaves that out, and codespec then comes from the package index.
+// there. For a release CODESPEC_WHEEL names the wheel: the button then fetches that very wheel from the package index.
 
 import { build } from 'esbuild';
-import { rmSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const checkout = process.argv.includes('--release') ? '' : fileURLToPath(new URL('../..', import.meta.url));
+const wheel = process.env['CODESPEC_WHEEL'];
+const checkout = wheel ? '' : fileURLToPath(new URL('../..', import.meta.url));
 
 rmSync('dist', { recursive: true, force: true }); // whatever lies there would be packed
+if (wheel) {
+  const [name, version] = basename(wheel).split('-');
+  const hash = createHash('sha256').update(readFileSync(wheel)).digest('hex');
+  mkdirSync('dist');
+  writeFileSync('dist/wheel.txt', `${name}==${version} --hash=sha256:${hash}\n`);
+}
 
 const options = {
   bundle: true,

@@ -18,6 +18,10 @@ const NO_PYTHON_REMEDY: Partial<Record<NodeJS.Platform, string>> = {
 
 /** What pip says, what that means, and what helps. The first that matches counts. */
 const CAUSES: readonly [RegExp, string][] = [
+  [
+    /DO NOT MATCH THE HASHES/,
+    'The package index has another codespec than the one that this extension was released with, which was not installed. Set codespec.installFrom to a wheel that you trust.',
+  ],
   [/No space left on device|ENOSPC/, 'The disk is full.'],
   [
     /CMAKE_C(XX)?_COMPILER not set|No CMAKE_C(XX)?_COMPILER|C compiler cannot|Microsoft Visual C\+\+|nmake|Failed building wheel for llama-cpp-python/,
@@ -51,8 +55,8 @@ export async function install(context: vscode.ExtensionContext, settings: Settin
       `codespec needs Python 3.10 or newer, which was not found. ${remedy}, then try again, or name one in the setting codespec.python.`,
     );
   }
-  const source = await sourceOf(settings);
-  log.info(`installing ${source} with ${base}`);
+  const sources = await sourcesOf(context, settings);
+  log.info(`installing ${sources.at(-1)} with ${base}`);
   const options = { location: vscode.ProgressLocation.Notification, title: 'codespec', cancellable: true };
   return vscode.window.withProgress(options, async (progress, token) => {
     const abort = new AbortController();
@@ -60,7 +64,7 @@ export async function install(context: vscode.ExtensionContext, settings: Settin
     const done = await installInto(
       context,
       base,
-      [...settings.get<string[]>('pipArguments'), source],
+      sources.map((source) => [...settings.get<string[]>('pipArguments'), ...source]),
       abort.signal,
       (message) => progress.report({ message }),
     );
@@ -74,7 +78,7 @@ export async function install(context: vscode.ExtensionContext, settings: Settin
 async function installInto(
   context: vscode.ExtensionContext,
   base: string,
-  what: readonly string[],
+  sources: readonly string[][],
   signal: AbortSignal,
   report: (message: string) => void,
 ): Promise<boolean> {
@@ -82,12 +86,11 @@ async function installInto(
   const venv = path.join(storage, 'venv');
   const steps: [string, string, string[]][] = [
     ['making a Python environment', base, ['-m', 'venv', '--clear', venv]],
-    [
-      'fetching packages',
-      ownPython(context),
-      ['-m', 'pip', 'install', '--no-cache-dir', '--disable-pip-version-check', ...what],
-    ],
   ];
+  for (const source of sources) {
+    const args = ['-m', 'pip', 'install', '--no-cache-dir', '--disable-pip-version-check', ...source];
+    steps.push(['fetching packages', ownPython(context), args]);
+  }
   await fs.mkdir(storage, { recursive: true });
   const began = Date.now();
   let latest = '';
@@ -176,24 +179,28 @@ async function findPython(settings: Settings): Promise<string | undefined> {
 }
 
 /**
- * What pip is to install. No name that an index might have given to somebody else.
+ * What pip is to install, in one call after the other. No name alone: an index might have given it to somebody else.
  * @throws Error where nothing says where codespec is.
  */
-async function sourceOf(settings: Settings): Promise<string> {
+async function sourcesOf(context: vscode.ExtensionContext, settings: Settings): Promise<string[][]> {
   const chosen = settings.get<string>('installFrom');
   if (chosen) {
-    return chosen;
+    return [[chosen]];
   }
-  const there =
-    CHECKOUT !== '' &&
-    (await fs.access(path.join(CHECKOUT, 'pyproject.toml')).then(
-      () => true,
-      () => false,
-    ));
+  if (CHECKOUT === '') {
+    // The wheel of this release, by its checksum; what it needs has none here, and is installed after it.
+    const file = path.join(context.extensionPath, 'dist', 'wheel.txt');
+    const [requirement = ''] = (await fs.readFile(file, 'utf8')).split(' ');
+    return [['--no-deps', '--only-binary', 'codespec', '--require-hashes', '--requirement', file], [requirement]];
+  }
+  const there = await fs.access(path.join(CHECKOUT, 'pyproject.toml')).then(
+    () => true,
+    () => false,
+  );
   if (!there) {
     throw new Error(
       'The folder that this extension was built in is gone. Set codespec.installFrom to a folder that holds codespec, or to the URL of its wheel, then try again.',
     );
   }
-  return CHECKOUT;
+  return [[CHECKOUT]];
 }
