@@ -146,8 +146,9 @@ def check(extras: str) -> None:
     for what in (str(wheel), f"{wheel}[{extras}]"):
         with installed("--find-links", str(BUILD / "wheels"), what) as programs:
             run(programs / "python", "-m", "pip", "check")
-            home = {name: str(programs) for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")}
-            shown = run(programs / "codespec", "complete", ROOT / "examples/shapes.py:22", folder=programs, env=home)
+            home = str(programs.parent / "home")
+            env = dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), home)
+            shown = run(programs / "codespec", "complete", ROOT / "examples/shapes.py:22", folder=programs, env=env)
             demand(bool(shown.strip()), f"{what} completes nothing")
             print(f"{Path(what).name} completes: {shown.strip()}")
 
