@@ -22,6 +22,7 @@ from codespec.cli.models import (
 )
 from codespec.cli.options import build_parser
 from codespec.cli.serve import run_serve
+from codespec.cli.setup import run_setup
 from codespec.crash import keep_no_memory
 from codespec.errors import CodespecError
 from codespec.exit_codes import ANSWER_IS_NO, BAD_INPUT, DONE, INTERNAL
@@ -142,6 +143,7 @@ def run_doctor(options: argparse.Namespace) -> int:
 
 
 COMMANDS = {
+    "setup": run_setup,
     "doctor": run_doctor,
     "complete": run_complete,
     "generate": run_generate,

@@ -74,19 +74,29 @@ def run_models_inspect(options: argparse.Namespace) -> int:
 
 def run_models_pull(options: argparse.Namespace) -> int:
     """``codespec models pull``."""
+    path = fetch(options.model, options.unverified)
+    _tell_of_filling_in(path)
+    print(f"{path}\nuse it with `codespec models use {path.stem}`")
+    return DONE
+
+
+def fetch(name: str, unverified: bool = False) -> Path:
+    """Fetch a model, and show how far that is; returns its file.
+
+    Raises:
+        CodespecError: as ``look_up`` and ``pull``.
+    """
     from codespec.models.checksums import is_made_of
     from codespec.models.hub import look_up, pull
     from codespec.models.index import look_through
 
-    offer = look_up(options.model)
+    offer = look_up(name)
     print(f"{offer.name}: {offer.size / 1e6:,.1f} MB from {offer.files[0].repository}, licence {offer.licence or '?'}")
-    path = pull(offer, _transfer(), unverified=options.unverified)
+    path = pull(offer, _transfer(), unverified=unverified)
     if is_made_of(path, offer.files[0].sha256):
         print(f"kept in 8 bits, {path.stat().st_size / 1e6:,.1f} MB, which this machine reads quicker")
     look_through()  # so that no editor has to wait for that
-    _tell_of_filling_in(path)
-    print(f"{path}\nuse it with `codespec models use {path.stem}`")
-    return DONE
+    return path
 
 
 def _tell_of_filling_in(target: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from codespec.cli.option_values import count, not_negative, positive, share, whole
 from codespec.cli.options_train import add_train
+from codespec.cli.setup import EDITORS
 from codespec.languages import USUAL
 
 
@@ -19,6 +20,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="log everything and show tracebacks")
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _add_setup(commands)
     _add_complete(commands)
     _add_generate(commands)
     _add_serve(commands)
@@ -72,6 +74,15 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--exact", action="store_true", help="the same text with any draft or none, more slowly")
     group.add_argument("--time-budget", type=positive, default=None, metavar="MS", help="stop after so long")
     group.add_argument("--json", action="store_true", help="one JSON object per text")
+
+
+def _add_setup(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("setup", help="begin here: choose an editor and a model, which is fetched and used")
+    parser.add_argument("--editor", choices=EDITORS, help="(default: asked)")
+    parser.add_argument("--model", metavar="NAME|embedded", help="as `models pull` takes it (default: asked)")
+    parser.add_argument("--no-fetch", action="store_true", help="fetch nothing: a model that is here already is used")
+    parser.add_argument("--yes", action="store_true", help="ask nothing: fetch, and what is not said is as suggested")
+    parser.set_defaults(command="setup")
 
 
 def _add_complete(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from codespec.lsp.child import run
-from codespec.models.catalogue import PACKAGED
+from codespec.models.catalogue import PACKAGED, amount
 from codespec.paths import data_folder, make_private, write_whole
 from codespec.protocols import CodespecError
 
@@ -83,15 +83,11 @@ def _known(best: dict[str, Any] | None) -> str:
     """What there is beside the embedded model: the first, and the best for this machine."""
     text = (
         f"codespec runs its embedded model, which is for trying it out. {FIRST.name} is a small real one "
-        f"({_amount(FIRST.size)}, {FIRST.licence})."
+        f"({amount(FIRST.size)}, {FIRST.licence})."
     )
     if best is None or best["model"] == FIRST.name:
         return text
-    return f"{text} This machine can run {best['model']}, too ({_amount(best['download'])}: `codespec models suggest`)."
-
-
-def _amount(size: float) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+    return f"{text} This machine can run {best['model']}, too ({amount(best['download'])}: `codespec models suggest`)."
 
 
 def _question(best: dict[str, Any] | None) -> str:

@@ -179,6 +179,11 @@ EDIT_NAMES = ("zeta", "instinct", "sweep", "next-edit")
 """One of them stands in the name of every model of next edits, by which its layout is told."""
 
 
+def amount(size: float) -> str:
+    """A number of bytes, as people say it."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
 def known_model(name: str) -> Known | None:
     """The entry of this name."""
     known = (*PACKAGED, *CATALOGUE, *EDIT_MODELS)

@@ -140,9 +140,20 @@ def fits(machine: Machine, models: Sequence[Known] = CATALOGUE) -> list[Fit]:
 def best(found: list[Fit]) -> Fit | None:
     """The largest model that is fast enough, was tried, and whose licence is free for every use; None where there is
     none."""
-    tried = [each for each in found if not each.model.untried and "not for" not in each.model.licence]
-    good = [each for each in tried if each.good and each.known]
-    return max(good, key=lambda each: (each.model.active or each.model.parameters, each.model.size), default=None)
+    return _largest([each for each in found if each.good])
+
+
+def choices(found: list[Fit]) -> list[Fit]:
+    """Up to three models to choose among: the first, the ``best``, and the largest that the memory holds, fast enough
+    or not; of the last two only those that are tried and free for every use."""
+    three = found[0], best(found), _largest([each for each in found if each.fits])
+    return list(dict.fromkeys(each for each in three if each is not None))
+
+
+def _largest(found: list[Fit]) -> Fit | None:
+    """The largest of those that were tried, and whose licence is free for every use."""
+    tried = [each for each in found if not each.model.untried and "not for" not in each.model.licence and each.known]
+    return max(tried, key=lambda each: (each.model.active or each.model.parameters, each.model.size), default=None)
 
 
 def _fit(model: Known, machine: Machine) -> Fit:
