@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,15 +22,17 @@ NOT_EXACT = (
     "exact = no: where two tokens are about as likely, a draft can decide between them; with --exact it never does, "
     "more slowly"
 )
+INSTALLING = "install codespec again (docs/tutorial.md#1-install)"
 
 
 def report() -> bool:
     """Print one line for each part; whether all is well."""
     print(f"codespec   {_version('codespec')}, Python {platform.python_version()}, {platform.platform()}")
-    well = True
+    problems = []
     for package in ("llama-cpp-python", "llguidance", "pygls", "lark", "numpy"):
         found = _version(package)
-        well &= found != "missing"
+        if found == "missing":
+            problems.append(f"{package} is missing: {INSTALLING}")
         print(f"{package:18} {found}")
     config, messages = load()
     print(f"settings   {user_file()}{'' if user_file().exists() else ' (not there: defaults)'}")
@@ -38,21 +41,56 @@ def report() -> bool:
     judges = [f"{each.command[0]}{'' if each.installed else ' (missing)'}" for each in (GOFMT, RUSTFMT)]
     print(f"judges     {', '.join(judges)}: of completions in Go and Rust, beside the parser")
     for message in messages:
-        well = False
         print(f"  {message}")
-    _show_statistics()
+    problems += messages
+    in_editor = _show_statistics()
     if config.remote.kind:
-        well &= _check_remote(config)
-    return _check_models(config) and well
+        _check_remote(config, problems)
+    _check_models(config, problems)
+    print(f"next: {' '.join((problems[0] if problems else _next(config, in_editor)).split())}")
+    return not problems
 
 
-def _show_statistics() -> None:
+def _next(config: Config, in_editor: bool) -> str:
+    """What to do where nothing is wrong."""
+    if not config.remote.kind and not config.target.path:
+        unused = _unused_target()
+        return f"codespec models use {unused}" if unused else "codespec setup"
+    if config.statistics and not in_editor:
+        return "no editor has shown a completion yet: set yours up as docs/editors.md says"
+    return "all is well; open a file in your editor"
+
+
+def _unused_target() -> str:
+    """The name of the largest model that was fetched and can be a target; empty without one."""
+    from codespec.models.info import inspect
+    from codespec.models.installed import models_in_packages
+    from codespec.models.registry import is_whole
+
+    paths = {path.stem: path for path in filter(is_whole, models_folder().glob("*.gguf"))} | models_in_packages()
+    found = [(0, "")]
+    for name, path in paths.items():
+        with suppress(CodespecError):
+            info = inspect(path)
+            if not (info.edits or info.trimmed or info.languages):
+                found.append((info.parameters, name))
+    return max(found)[1]
+
+
+def _show_statistics() -> bool:
+    """Whether an editor has ever shown a completion."""
     from codespec.lsp.statistics import UsageStatistics
 
     counts = UsageStatistics().read().values()
     if counts:
         shown, accepted = (sum(each[name] for each in counts) for name in ("shown", "accepted"))
         print(f"statistics {shown:,} completions shown, {accepted:,} accepted (on this machine; never sent)")
+    return bool(counts)
+
+
+def _wrong(problem: object, problems: list[str]) -> None:
+    print(f"  {problem}", file=sys.stderr)
+    problems.append(str(problem))
 
 
 def _version(package: str) -> str:
@@ -62,15 +100,14 @@ def _version(package: str) -> str:
         return "missing"
 
 
-def _check_remote(config: Config) -> bool:
+def _check_remote(config: Config, problems: list[str]) -> None:
     """The engine elsewhere: whether it answers, what it is, and what is sent to it how."""
     from codespec.completion.load import load_engine
 
     try:
         engine = load_engine(config)
     except CodespecError as error:
-        print(f"  {error}", file=sys.stderr)
-        return False
+        return _wrong(error, problems)
     try:
         where = f"{config.remote.kind} at {config.remote.url}"
         print(f"remote     {where}: {engine.name}, context {engine.context_length:,}")
@@ -81,34 +118,37 @@ def _check_remote(config: Config) -> bool:
             print(f"  {note}")
     finally:
         engine.close()
-    return True
 
 
-def _check_models(config: Config) -> bool:
+def _check_models(config: Config, problems: list[str]) -> None:
     try:
         from codespec.llama import probe
-        from codespec.llama.devices import devices, gpus
+        from codespec.llama.devices import devices, gpu_backends, gpus, kernels, unused_gpu
         from codespec.llama.model import check_file
         from codespec.models.registry import find_target
 
         works = probe.extra_buffers_work()
-        kernels = "fast matrix kernels work" if works else probe.REMEDY
-        print(f"llama.cpp  {kernels}")
+        matrices = "fast matrix kernels work" if works else probe.REMEDY
+        print(f"llama.cpp  {matrices}")
+        if not works:
+            problems.append(probe.REMEDY)
+        print(f"built      for GPUs: {', '.join(gpu_backends()) or 'no'}; CPU: {', '.join(kernels()) or 'any'}")
+        if unused := unused_gpu():
+            print(f"  {unused} is here, and not used: install a llama.cpp for it (docs/tutorial.md#without-a-compiler)")
         print(f"devices    {', '.join(devices())}")
         for gpu in gpus():
             print(f"  {_memory(gpu)}")
         path = find_target(config.target.path)
         check_file(path)
-        well, complete = _check_servers(config.target.rpc)
-        if complete:
+        if _check_servers(config.target.rpc, problems):
             _check_target(config, path)
         else:
             print(f"target     {path}: not loaded here, since a server of `target.rpc` is not to be had")
         _check_others(config)
-    except (CodespecError, ImportError) as error:
-        print(f"  {error}", file=sys.stderr)
-        return False
-    return works and well
+    except CodespecError as error:
+        _wrong(error, problems)
+    except ImportError as error:
+        _wrong(f"{error}: {INSTALLING}", problems)
 
 
 def _check_others(config: Config) -> None:
@@ -129,12 +169,12 @@ def _check_others(config: Config) -> None:
         check_file(path)
 
 
-def _check_servers(addresses: Sequence[str]) -> tuple[bool, bool]:
-    """Print what the RPC servers have; whether nothing is wrong with them, and whether they can be used here now."""
+def _check_servers(addresses: Sequence[str], problems: list[str]) -> bool:
+    """Print what the RPC servers have; whether they can be used here now."""
     from codespec.llama import rpc
 
     print(f"rpc        {'in this build of llama.cpp' if rpc.supported() else 'not in this build of llama.cpp'}")
-    well = complete = True
+    complete = True
     for address in addresses:
         try:
             with rpc.Servers([address]) as servers:
@@ -144,11 +184,11 @@ def _check_servers(addresses: Sequence[str]) -> tuple[bool, bool]:
             complete = False
             print(f"  {error}")
         except CodespecError as error:
-            well = complete = False
-            print(f"  {error}", file=sys.stderr)
+            complete = False
+            _wrong(error, problems)
         if not rpc.is_loopback(address):
             print(f"  {address}: {rpc.UNSAFE}")
-    return well, complete
+    return complete
 
 
 def _memory(gpu: Gpu) -> str:

@@ -23,6 +23,8 @@ KV_BYTES = {
 """Bytes of one value in a KV cache, by type."""
 
 _GPU, _INTEGRATED_GPU = 1, 2  # enum ggml_backend_dev_type
+_NOT_FOR_GPUS = ("CPU", "BLAS", "RPC")
+_FAST = ("AVX2", "AVX512", "AVX512_VNNI", "AMX_INT8", "NEON", "DOTPROD", "MATMUL_INT8", "SVE")
 
 
 class _Properties(ctypes.Structure):
@@ -99,6 +101,50 @@ def _devices() -> Iterator[tuple[int, _Properties]]:
         pointer, properties = api.ggml_backend_dev_get(index), _Properties()
         api.ggml_backend_dev_get_props(pointer, ctypes.byref(properties))
         yield pointer, properties
+
+
+def gpu_backends() -> tuple[str, ...]:
+    """Names of what the library was built with for GPUs, such as ``CUDA``, whether or not there is one."""
+    library()
+    api = ggml()
+    try:
+        api.ggml_backend_reg_count.restype = ctypes.c_size_t
+        api.ggml_backend_reg_get.restype = ctypes.c_void_p
+        api.ggml_backend_reg_get.argtypes = [ctypes.c_size_t]
+        api.ggml_backend_reg_name.restype = ctypes.c_char_p
+        api.ggml_backend_reg_name.argtypes = [ctypes.c_void_p]
+    except AttributeError:  # another version of the bindings
+        return tuple(gpu.name for gpu in gpus())
+    places = map(api.ggml_backend_reg_get, range(api.ggml_backend_reg_count()))
+    names = (_text(api.ggml_backend_reg_name(each)) for each in places)
+    return tuple(name for name in names if name not in _NOT_FOR_GPUS)
+
+
+def kernels() -> tuple[str, ...]:
+    """The instructions of the CPU that the library was built with, of those that decide how fast it is."""
+    told = _text(library().llama_print_system_info()).replace("|", ":").split(":")
+    there = {name.strip() for name, _, value in (each.partition("=") for each in told) if value.strip() == "1"}
+    return tuple(each for each in _FAST if each in there)
+
+
+def unused_gpu() -> str:
+    """The GPU of this machine, with an article, that the library was built without support for; empty for none."""
+    if gpu_backends():
+        return ""
+    if platform.system() == "Darwin":
+        return "Apple's GPU" if platform.machine() == "arm64" else ""
+    return "an NVIDIA GPU" if _nvidia_gpus() else ""
+
+
+def _nvidia_gpus() -> int:
+    count = ctypes.c_int()
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if platform.system() == "Windows" else "libcuda.so.1")
+        driver.cuInit(0)
+        driver.cuDeviceGetCount(ctypes.byref(count))
+    except (OSError, AttributeError):  # no driver
+        return 0
+    return count.value
 
 
 def _text(name: bytes | None) -> str:
