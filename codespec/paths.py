@@ -8,7 +8,8 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -18,6 +19,10 @@ if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
+
+
+PATIENCE = 2.0
+"""Seconds to wait for a process that has a file; it normally has it for some milliseconds."""
 
 
 def data_folder() -> Path:
@@ -191,6 +196,25 @@ def hold(path: Path) -> int | None:
     return None
 
 
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file ``path``, in a folder that is made if need be.
+
+    Raises:
+        OSError: it cannot be made, or another process has held it for ``PATIENCE`` seconds.
+    """
+    make_private(path.parent)
+    until = time.monotonic() + PATIENCE
+    while (handle := hold(path)) is None:
+        if time.monotonic() > until:
+            raise TimeoutError(f"{path}: another process has held it for {PATIENCE:.0f} seconds")
+        time.sleep(0.002)
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
 if sys.platform == "win32":
 
     def try_lock(handle: int) -> bool:
@@ -201,11 +225,6 @@ if sys.platform == "win32":
             return False
         return True
 
-    def unlock(handle: int) -> None:
-        """Let others have the file."""
-        with contextlib.suppress(OSError):
-            msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
-
 else:
 
     def try_lock(handle: int) -> bool:
@@ -215,10 +234,5 @@ else:
         except BlockingIOError:
             return False
         except OSError:
-            return True  # no locks here, as on some network drives: appends are still one write each
+            return True  # no locks here, as on some network drives
         return True
-
-    def unlock(handle: int) -> None:
-        """Let others have the file."""
-        with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_UN)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from codespec.draft.ngram import BREAK, GRAM, NgramIndex
 from codespec.draft.sequence import common_prefix
-from codespec.draft.storage.token_log import TokenLog, clear, note, noted, workspace_log
+from codespec.draft.storage.token_log import TokenLog, clear, delete_old_logs, note, noted, workspace_file
 from codespec.files import StrPath
 from codespec.recent import Recent
 
@@ -143,6 +143,8 @@ class NgramStore:
     def __init__(self, vocabulary: str, base: Path | None = None) -> None:
         self._vocabulary = vocabulary
         self._base = base
+        if base is None:
+            delete_old_logs()
         self._open: Recent[tuple[Path | None, str], WorkspaceNgrams] = Recent(
             MOST_OPEN, dropped=lambda _, learnt: learnt.flush()
         )
@@ -158,8 +160,7 @@ class NgramStore:
         if learnt is None:
             log = None
             if folder is not None:
-                path = workspace_log(folder, language, self._vocabulary, self._base)
-                log = TokenLog(path, self._vocabulary, CAP)
+                log = TokenLog(workspace_file(folder, self._base), f"{self._vocabulary} {language!a}", CAP)
             learnt = self._open[key] = WorkspaceNgrams(log)
         return learnt
 

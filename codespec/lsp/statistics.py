@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codespec.cache_files import set_aside
-from codespec.draft.storage.token_log_file import locked, replace
-from codespec.paths import data_folder
+from codespec.paths import data_folder, locked, write_whole
 
 VERSION = 2
 FILE_NAME = "statistics.json"
@@ -123,7 +122,7 @@ class UsageStatistics:
                 totals = _read(path)
                 _add(totals, fresh)
                 body = {"version": VERSION, "languages": {name: asdict(each) for name, each in totals.items()}}
-                replace(path, [json.dumps(body, indent=1).encode(), b"\n"])
+                write_whole(path, [json.dumps(body, indent=1).encode(), b"\n"])
         except OSError as error:
             logger.warning("%s: statistics are not kept: %s", path, error)
             _add(self._fresh, fresh)

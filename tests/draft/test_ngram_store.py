@@ -15,9 +15,9 @@ from codespec.completion.request import Completion, Request
 from codespec.config import Config
 from codespec.draft.ngram import BREAK, NgramDraft, NgramIndex
 from codespec.draft.ngram_store import CONTEXT, MOST_OPEN, NgramStore, WorkspaceNgrams
-from codespec.draft.storage.token_log import TokenLog, workspace_log
+from codespec.draft.storage.token_log import TokenLog, workspace_file
 from codespec.engine.local import LocalEngine
-from codespec.models.registry import EMBEDDED_TARGET, vocabulary_hash
+from codespec.models.registry import EMBEDDED_TARGET
 from codespec.paths import folder_of
 from codespec.privacy.secrets import is_secret
 from codespec.protocols import Limits, Sampling
@@ -41,7 +41,7 @@ def proposal(learnt: WorkspaceNgrams, tail: Sequence[int], count: int = 8) -> li
 
 
 def log(tmp_path: Path, cap: int = 100_000) -> TokenLog:
-    return TokenLog(tmp_path / "python.log", VOCABULARY, cap)
+    return TokenLog(tmp_path / "a.sqlite", VOCABULARY, cap)
 
 
 def test_a_document_is_proposed_in_another() -> None:
@@ -157,10 +157,10 @@ def test_forgetting(tmp_path: Path) -> None:
     store.forget(here)
     store.forget(None)
     assert proposal(store.of(here, "python"), tokens[10:20]) == []
-    assert not workspace_log(here, "python", VOCABULARY, tmp_path).exists()
+    assert not workspace_file(here, tmp_path).exists()
     assert proposal(store.of(there, "python"), tokens[10:20]) != []
     store.close()
-    assert not workspace_log(here, "python", VOCABULARY, tmp_path).exists()
+    assert not workspace_file(here, tmp_path).exists()
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2, 3, 50, 500])
@@ -321,12 +321,12 @@ def test_secrets_and_what_belongs_to_no_workspace_are_not_written(engine: LocalE
     learner = WorkspaceLearner(engine.vocabulary, engine.drafts, engine.prompt_cache)
     base = engine.drafts.learnt._base
     assert base is not None
-    before = set(base.rglob("*.log"))
+    before = set(base.rglob("*.sqlite"))
     learner.learn(CODE, "/w/.env", "dotenv", "/w")
     learner.learn(f"{KEY}\n{BODY}\n{CODE}", "/w/a.py", "python", "/w")
     learner.accepted(f"{KEY}\n{BODY}\n", CODE, "/w/a.py", "python", "/w")
     learner.learn(CODE, "/tmp/a.py", "python", "")
-    assert set(base.rglob("*.log")) == before
+    assert set(base.rglob("*.sqlite")) == before
     assert CODE in held(engine, "")
     off = WorkspaceLearner(engine.vocabulary, engine.drafts, engine.prompt_cache, enabled=False)
     off.learn(CODE, "/off/a.py", "python", "/off")
@@ -336,27 +336,26 @@ def test_secrets_and_what_belongs_to_no_workspace_are_not_written(engine: LocalE
 def test_what_a_workspace_ignores_is_not_written(engine: LocalEngine, tmp_path: Path) -> None:
     learner, base = WorkspaceLearner(engine.vocabulary, engine.drafts, engine.prompt_cache), engine.drafts.learnt._base
     assert base is not None
-    before = set(base.rglob("*.log"))
+    before = set(base.rglob("*.sqlite"))
     (tmp_path / ".gitignore").write_text("build/\n")
     (tmp_path / ".codespecignore").write_text("own.py\n")
     for name in ("build/a.py", "own.py"):
         learner.learn(CODE, str(tmp_path / name), "python", str(tmp_path))
         learner.accepted("x = 1\n", NEW, str(tmp_path / name), "python", tmp_path.as_uri())
-    assert set(base.rglob("*.log")) == before
+    assert set(base.rglob("*.sqlite")) == before
     assert CODE in held(engine, str(tmp_path))
     learner.learn(CODE.upper(), str(tmp_path / "a.py"), "python", str(tmp_path))
-    assert len(set(base.rglob("*.log"))) == len(before) + 1
+    assert len(set(base.rglob("*.sqlite"))) == len(before) + 1
 
 
 def test_a_damaged_log_does_not_break_completing(engine: LocalEngine) -> None:
-    path = workspace_log(Path("/damaged"), "python", vocabulary_hash(engine.vocabulary), engine.drafts.learnt._base)
-    path.parent.mkdir(parents=True)
+    path = workspace_file(Path("/damaged"), engine.drafts.learnt._base)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"\xff" * 1000)
     completer = Completer(engine, replace(Config(), max_tokens=8))
     request = Request(CODE + NEW[:20], len(CODE) + 20, "python", "a.py", workspace="/damaged")
     assert len(completer.complete(request)) == 1
     completer.learn(CODE + NEW, "a.py", "python", "/damaged")
-    assert path.with_suffix(".damaged").exists()
     engine.drafts.learnt.close()
     assert CODE in held(engine, "/damaged")
     path.unlink()

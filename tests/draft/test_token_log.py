@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import signal
+import sqlite3
 import subprocess
 import sys
+import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from codespec.draft.storage import token_log_file
-from codespec.draft.storage.token_log import TokenLog, clear, workspace_log
+from codespec.draft.storage import token_log
+from codespec.draft.storage.token_log import (
+    TokenLog,
+    clear,
+    delete_old_logs,
+    language_stem,
+    note,
+    noted,
+    workspace_file,
+)
 from codespec.protocols import CodespecError
 
-VOCABULARY = "0123abcd"
+KIND = "0123abcd python"
 POSIX = pytest.mark.skipif(os.name == "nt", reason="modes of files are POSIX")
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "ngrams/0/python-1.log"
+    return tmp_path / "learnt/0/a.sqlite"
 
 
 @pytest.fixture
@@ -33,7 +45,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
 
 
 def write(path: Path, *segments: list[int], cap: int = 1000) -> TokenLog:
-    log = TokenLog(path, VOCABULARY, cap)
+    log = TokenLog(path, KIND, cap)
     for segment in segments:
         log.append(segment)
     log.flush()
@@ -41,7 +53,7 @@ def write(path: Path, *segments: list[int], cap: int = 1000) -> TokenLog:
 
 
 def read(path: Path, cap: int = 1000) -> list[list[int]]:
-    return [list(segment) for segment in TokenLog(path, VOCABULARY, cap).load()]
+    return [list(segment) for segment in TokenLog(path, KIND, cap).load()]
 
 
 def test_round_trip(path: Path) -> None:
@@ -51,22 +63,15 @@ def test_round_trip(path: Path) -> None:
     log.append([4])
     assert [list(s) for s in log.load()] == [[1, 2, 3], [2**31 - 1], [4]], "what is not yet written as well"
     assert read(path) == [[1, 2, 3], [2**31 - 1]]
-    log.close()
-    log.close()
+    log.flush()
+    log.flush()
     assert read(path) == [[1, 2, 3], [2**31 - 1], [4]]
     assert all(isinstance(s, array) for s in log.load())
 
 
-def test_arguments() -> None:
-    with pytest.raises(ValueError, match="hash"):
-        TokenLog(Path("x"), "a b")
-    with pytest.raises(ValueError, match="3 tokens"):
-        TokenLog(Path("x"), "a", 3)
-
-
 def test_the_oldest_are_dropped_beyond_the_cap(path: Path) -> None:
     segments = [[i] * 10 for i in range(60)]
-    log = TokenLog(path, VOCABULARY, cap=100)
+    log = TokenLog(path, KIND, cap=100)
     for i, segment in enumerate(segments):
         log.append(segment)
         log.flush()
@@ -75,7 +80,7 @@ def test_the_oldest_are_dropped_beyond_the_cap(path: Path) -> None:
         whole = [s for s in held if len(s) == 10]
         assert whole == segments[i + 1 - len(whole) : i + 1], "the newest, in order"
         assert len(whole) >= min(i + 1, 7)
-    assert path.stat().st_size < 1000
+    assert path.stat().st_size < 20_000
 
 
 def test_decay_drops_duplicates_and_cuts_what_is_too_long(path: Path) -> None:
@@ -92,100 +97,53 @@ def test_decay_drops_duplicates_and_cuts_what_is_too_long(path: Path) -> None:
     assert read(path) == [[*range(471, 500)], [7]]
 
 
-def test_a_torn_tail_is_cut_off(path: Path, warnings: Callable[[], list[str]]) -> None:
-    write(path, [1, 2], [3])
-    before = path.stat().st_size
-    write(path, [5, 6, 7, 8])
-    whole = path.read_bytes()
-    for end in range(before, len(whole)):
-        path.write_bytes(whole[:end])
-        assert read(path) == [[1, 2], [3]]
-        assert path.stat().st_size == before
-        path.write_bytes(whole[:end])
-        write(path, [9])  # without loading first
-        assert read(path) == [[1, 2], [3], [9]]
-    for end in range(token_log_file._NONCE):
-        path.write_bytes(whole[:end])
-        assert read(path) == []
-        write(path, [9])
-        assert read(path) == [[9]]
-    path.write_bytes(whole[:before] + bytes(40))  # as some file systems leave it
-    assert read(path) == [[1, 2], [3]]
-    assert warnings() == []
+def flipped(whole: bytes) -> Iterator[bytes]:
+    """With a byte changed, at every place that is no filling, or cut off there."""
+    for at in range(len(whole)):
+        if any(whole[max(0, at - 2) : at + 3]):
+            for flip in (1, 0x80):
+                yield whole[:at] + bytes([whole[at] ^ flip]) + whole[at + 1 :]
+            yield whole[:at]
 
 
-def test_a_crash_of_another_process_is_noticed_before_appending(path: Path, warnings: Callable[[], list[str]]) -> None:
-    log = write(path, [1, 2])
-    whole = path.read_bytes()
-    path.write_bytes(whole + whole[-9:-1])
-    log.append([3])
-    log.flush()
-    path.write_bytes(path.read_bytes()[:-1])
-    log.append([4])
-    log.flush()
-    assert read(path) == [[1, 2], [4]]
-    path.unlink()
-    log.append([5])
-    log.flush()
-    assert read(path) == [[5]]
-    assert warnings() == []
-
-
-def test_a_flipped_byte_never_gives_wrong_tokens(path: Path) -> None:
+def test_damage_never_gives_wrong_tokens(path: Path) -> None:
     segments = [[1, 2], [3], [4, 5, 6], [7]]
     write(path, *segments)
-    whole = path.read_bytes()
-    vocabulary_at = whole.index(VOCABULARY.encode())
+    TokenLog(path, "ffff python").load()
     seen = set()
-    for at in range(len(whole)):
-        for flip in (1, 0x80):
-            path.write_bytes(whole[:at] + bytes([whole[at] ^ flip]) + whole[at + 1 :])
-            found = read(path)
-            assert found == segments[: len(found)], at
-            seen.add(len(found))
-            assert read(path) == found, "mended"
-            write(path, [8, 9])
-            assert read(path) == [*found, [8, 9]]
-            if vocabulary_at <= at < vocabulary_at + len(VOCABULARY):
-                assert found == []
-    assert seen == {0, 1, 2, 3, 4}
+    for content in flipped(path.read_bytes()):
+        path.write_bytes(content)
+        found = read(path)
+        assert all(each in segments for each in found)
+        seen.add(len(found))
+        write(path, [8, 9])
+        assert all(each in [*segments, [8, 9]] for each in read(path))
+    assert {0, 4} <= seen
 
 
-def test_damage_is_set_aside_with_a_message(path: Path, warnings: Callable[[], list[str]]) -> None:
-    write(path, [1, 2], [3], [4])
-    whole = bytearray(path.read_bytes())
-    whole[-20] ^= 1
-    path.write_bytes(whole)
-    assert read(path) == [[1, 2]]
-    assert path.with_suffix(".damaged").read_bytes() == whole
-    assert len(warnings()) == 1
-    assert "set aside as python-1.damaged" in warnings()[0]
-
-
-def test_damage_behind_what_is_known_keeps_what_was_before(path: Path) -> None:
-    log = write(path, [1, 2])
-    with path.open("ab") as file:
-        file.write(b"nonsense, longer than a head")
-    log.append([3])
-    log.flush()
-    assert read(path) == [[1, 2], [3]]
-
-
-@pytest.mark.parametrize("other", [b"codespec ngrams 2 0123abcd 0123456789abcdef\n", None])
-def test_another_vocabulary_or_version_starts_anew(
-    path: Path, warnings: Callable[[], list[str]], other: bytes | None
+@pytest.mark.parametrize(
+    "content", [b"codespec ngrams 1 0123abcd 0123456789abcdef\n", b"\xff" * 5000, b"SQLite format 3\0"]
+)
+def test_a_damaged_file_is_begun_anew_with_a_message(
+    path: Path, warnings: Callable[[], list[str]], content: bytes
 ) -> None:
-    log = TokenLog(path, "ffff")
-    log.append([1])
-    log.flush()
-    if other:
-        path.write_bytes(other + b"anything")
+    write(path, [1, 2])
+    path.write_bytes(content)
     assert read(path) == []
-    assert not path.exists()
-    assert path.with_suffix(".old").exists()
-    assert len(warnings()) == 1
-    write(path, [2])
-    assert read(path) == [[2]]
+    assert any("begun anew" in each for each in warnings())
+    write(path, [3])
+    assert read(path) == [[3]]
+
+
+def test_languages_and_vocabularies_are_apart(path: Path) -> None:
+    kinds = ["a python", "b python", "a go"]
+    for number, kind in enumerate(kinds):
+        log = TokenLog(path, kind, 100)
+        for _ in range(12):
+            log.append([number] * 10)
+            log.flush()
+    for number, kind in enumerate(kinds):
+        assert {token for each in TokenLog(path, kind).load() for token in each} == {number}
 
 
 WRITER = """
@@ -193,7 +151,7 @@ import sys
 from pathlib import Path
 from codespec.draft.storage.token_log import TokenLog
 first, count, cap = map(int, sys.argv[2:])
-log = TokenLog(Path(sys.argv[1]), "0123abcd", cap)
+log = TokenLog(Path(sys.argv[1]), "0123abcd python", cap)
 for i in range(first, first + count):
     log.append([i] * (1 + i % 50))
     log.flush()
@@ -223,27 +181,42 @@ def test_a_process_that_writes_anew_loses_nothing_of_the_others(path: Path) -> N
     for first in (1000, 2000, 3000):
         mine = [s[0] for s in found if first <= s[0] < first + 1000]
         assert not mine or mine == list(range(mine[0], first + 150))
-    assert [p.suffix for p in path.parent.iterdir() if p.suffix not in (".log", ".lock")] == []
+    assert list(path.parent.iterdir()) == [path]
+
+
+@POSIX
+def test_a_process_that_is_killed_while_it_writes_leaves_whole_segments(path: Path) -> None:
+    for first in (1000, 2000):
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(first), "100000", "500"])
+        until = time.monotonic() + 60
+        while not any(first <= each[0] for each in read(path)):
+            assert time.monotonic() < until
+        writer.send_signal(signal.SIGKILL)
+        writer.wait(60)
+        found = read(path)
+        assert all(len(set(each)) == 1 for each in found)
+        assert [each[0] for each in found] == sorted(each[0] for each in found)
+    write(path, [7])
+    assert read(path)[-1] == [7]
 
 
 def test_a_folder_that_cannot_be_used(tmp_path: Path, warnings: Callable[[], list[str]]) -> None:
     (tmp_path / "file").write_text("")
-    log = TokenLog(tmp_path / "file/x.log", VOCABULARY, cap=100)
+    log = TokenLog(tmp_path / "file/x.log", KIND, cap=100)
     for i in range(30):
         log.append([i] * 10)
         log.flush()
     assert [s[0] for s in log.load()] == list(range(20, 30))
-    log.close()
+    log.flush()
     assert len(warnings()) == 1
 
 
 @pytest.mark.skipif(os.name == "nt" or getattr(os, "geteuid", lambda: 1)() == 0, reason="all may write everywhere")
 def test_a_read_only_folder(path: Path, warnings: Callable[[], list[str]]) -> None:
     write(path, [1], [2])
-    path.with_suffix(".lock").unlink()
     path.parent.chmod(0o500)
     try:
-        log = TokenLog(path, VOCABULARY)
+        log = TokenLog(path, KIND)
         log.append([3])
         log.flush()
         assert [list(s) for s in log.load()] == [[1], [2], [3]]
@@ -254,29 +227,35 @@ def test_a_read_only_folder(path: Path, warnings: Callable[[], list[str]]) -> No
     assert read(path) == [[1], [2], [3]], "once it can be written, it is"
 
 
-def test_a_full_disk(path: Path, monkeypatch: pytest.MonkeyPatch, warnings: Callable[[], list[str]]) -> None:
-    log = write(path, [1])
-    write_ = os.write
-    monkeypatch.setattr(os, "write", lambda handle, data: write_(handle, data[:7]))
-    log.append([2])
+@POSIX
+def test_a_full_disk(path: Path, warnings: Callable[[], list[str]]) -> None:
+    import resource
+
+    log = write(path, [1], cap=10_000)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, limits[1]))
+    try:
+        log.append([2] * 4000)
+        log.append([3] * 4000)
+        log.flush()
+        assert [each[0] for each in log.load()] == [1, 2, 3]
+        assert read(path) == [[1]]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    log.append([4])
     log.flush()
-    assert [list(s) for s in log.load()] == [[1], [2]]
-    assert read(path) == [[1]]
-    monkeypatch.undo()
-    log.append([3])
-    log.flush()
-    assert read(path) == [[1], [2], [3]]
+    assert [each[0] for each in read(path)] == [1, 2, 3, 4]
     assert len(warnings()) == 1
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the other process holds a POSIX lock")
-def test_a_process_that_holds_the_lock_for_ever(
+def test_a_process_that_holds_the_file_for_ever(
     path: Path, monkeypatch: pytest.MonkeyPatch, warnings: Callable[[], list[str]]
 ) -> None:
     log = write(path, [1])
-    monkeypatch.setattr(token_log_file, "PATIENCE", 0.02)
+    monkeypatch.setattr(token_log, "PATIENCE", 0.02)
     log.append([2])
-    with token_log_file.locked(path.with_suffix(".lock")):
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
         log.flush()
         assert [list(s) for s in log.load()] == [[1], [2]]
     log.flush()
@@ -290,53 +269,79 @@ def test_only_the_user_may_read(path: Path) -> None:
     try:
         log = write(path, [1] * 50, cap=100)
         log.append([2] * 60)
-        log.close()
+        log.flush()
     finally:
         os.umask(old)
-    for file in path.parent.iterdir():
-        assert file.stat().st_mode & 0o777 == 0o600
+    assert path.stat().st_mode & 0o777 == 0o600
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("INSERT INTO documents VALUES ('a')")
+        journal = path.with_name(f"{path.name}-journal")
+        assert journal.stat().st_mode & 0o777 == 0o600
     for folder in (path.parent, path.parent.parent):
         assert folder.stat().st_mode & 0o777 == 0o700
 
 
 def test_workspaces_never_share(tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
-    keys = [(f, lang, v) for f in (a, b, None) for lang in ("python", "c++", "c#", "C", "c", "") for v in ("1", "2")]
-    paths = [workspace_log(*key, base=tmp_path / "base") for key in keys]
-    assert len(set(paths)) == len(keys)
-    assert all(p.parent.parent == tmp_path / "base" for p in paths)
-    assert len({p.parent for p in paths}) == 3
-    assert workspace_log(a / "x/..", "python", "1", tmp_path) == workspace_log(a, "python", "1", tmp_path)
-    assert workspace_log(a, "python", "1").is_absolute()
+    assert workspace_file(a, tmp_path) != workspace_file(b, tmp_path)
+    assert workspace_file(a / "x/..", tmp_path) == workspace_file(a, tmp_path)
+    assert workspace_file(a, tmp_path).parent == tmp_path
+    assert workspace_file(a).is_absolute()
 
 
 @pytest.mark.parametrize("language", ["../../etc/passwd", "a/b", "a\\b", "con", "x" * 500, "sprache:ä", "\ud800", "."])
-def test_language_names_are_no_paths(tmp_path: Path, language: str) -> None:
-    path = workspace_log(None, language, "1", tmp_path)
-    assert path.parent == tmp_path / "no-workspace"
-    assert len(path.name) < 80
-    assert path.name.isascii()
-    write(path, [1])
-    assert read(path) == [[1]]
+def test_language_names_are_no_paths(language: str) -> None:
+    stem = language_stem(language)
+    assert len(stem) < 80
+    assert stem.isascii()
+    assert not set(stem) & set("/\\.:")
 
 
 def test_clear_forgets_one_workspace(tmp_path: Path) -> None:
     base, a, b = tmp_path / "base", tmp_path / "a", tmp_path / "b"
-    logs = {folder: write(workspace_log(folder, "python", "1", base), [1, 2]) for folder in (a, b, None)}
+    logs = {folder: write(workspace_file(folder, base), [1, 2]) for folder in (a, b)}
+    for folder in (a, b):
+        note(folder, folder / "x.py", base)
+    assert noted(a, a / "x.py", base)
+    assert not noted(a, a / "y.py", base)
     clear(a, base)
     assert read(logs[a].path) == []
-    assert read(logs[b].path) == read(logs[None].path) == [[1, 2]]
+    assert not noted(a, a / "x.py", base)
+    assert read(logs[b].path) == [[1, 2]]
+    assert noted(b, b / "x.py", base)
     logs[a].append([3])
     logs[a].flush()
     assert read(logs[a].path) == [[3]], "nothing comes back"
     clear(a, base)
     clear(a, base)
+    assert list(base.iterdir()) == [logs[b].path]
 
 
-def test_clear_says_what_cannot_be_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: Path) -> None:
-        raise PermissionError(13, "in use")
+def test_what_was_noted_in_a_file_that_is_damaged_counts_as_kept(tmp_path: Path) -> None:
+    note(tmp_path, tmp_path / "x.py", tmp_path)
+    workspace_file(tmp_path, tmp_path).write_bytes(b"\xff" * 5000)
+    assert noted(tmp_path, tmp_path / "x.py", tmp_path)
 
-    monkeypatch.setattr("shutil.rmtree", refuse)
-    with pytest.raises(CodespecError, match="in use"):
+
+def test_what_is_dropped_leaves_the_file(path: Path) -> None:
+    log = write(path, [0x5EC2E7] * 50, cap=100)
+    assert (0x5EC2E7).to_bytes(4, "little") in path.read_bytes()
+    log.append([2] * 75)
+    log.flush()
+    assert (0x5EC2E7).to_bytes(4, "little") not in path.read_bytes()
+
+
+def test_clear_says_what_cannot_be_deleted(tmp_path: Path) -> None:
+    workspace_file(tmp_path, tmp_path).mkdir()
+    with pytest.raises(CodespecError, match="cannot be deleted"):
         clear(tmp_path, tmp_path)
+
+
+def test_logs_of_earlier_versions_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODESPEC_DATA", str(tmp_path))
+    old = tmp_path / "ngrams/0/python-1.log"
+    old.parent.mkdir(parents=True)
+    old.write_bytes(b"tokens")
+    delete_old_logs()
+    assert not old.parent.parent.exists()
+    delete_old_logs()

@@ -20,9 +20,11 @@ import os
 import random
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +32,6 @@ from typing import Any
 
 from lsprotocol import types
 
-from codespec.draft.storage import token_log_file
 from codespec.engine.local import LocalEngine
 from codespec.models.registry import EMBEDDED_TARGET
 from codespec.privacy.secrets import has_secret_name, is_secret
@@ -192,7 +193,7 @@ def leaks(found: Sequence[Case], home: Path, prompts: Sequence[tuple[str, str]])
     """Where a secret is."""
     files = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
     tokens = dict(_decoded(files))
-    for kind in (".log", ".kv"):  # of the ordinary files, or this would find nothing whatever there is
+    for kind in (".sqlite", ".kv"):  # of the ordinary files, or this would find nothing whatever there is
         assert any("height" in text for path, text in tokens.items() if path.suffix == kind), f"no {kind} was kept"
     assert any("statistics" in str(path) for path in files), "no statistics were kept"
     for case in found:
@@ -209,8 +210,9 @@ def _decoded(files: dict[Path, bytes]) -> Iterator[tuple[Path, str]]:
     with contextlib.closing(LocalEngine(EMBEDDED_TARGET)) as engine:
         for path, content in files.items():
             lists: list[Sequence[int]] = []
-            if path.suffix == ".log":
-                lists = list(token_log_file.parse(content.partition(b"\n")[2]).segments)
+            if path.suffix == ".sqlite":
+                with contextlib.closing(sqlite3.connect(path)) as connection:
+                    lists = [array("i", data) for (data,) in connection.execute("SELECT tokens FROM segments")]
             elif path.suffix == ".kv":
                 lists = [json.loads(each) for each in re.findall(rb'"tokens": (\[[\d, ]*\])', content)]
             text = b"".join(engine.vocabulary.token_bytes(token) for each in lists for token in each if token >= 0)

@@ -63,14 +63,14 @@ async def test_accepted_in_one_session_proposed_in_the_next(tmp_path):
     workspace.mkdir()
     uri = (workspace / "a.py").as_uri()
     text = "import os\n\n\ndef to"
-    logs = tmp_path / "data" / "ngrams"
+    logs = tmp_path / "data" / "learnt"
     options = {"max_tokens": 24, "draft": "none", "time_budget_ms": 0}
     async with running(tmp_path, command=SERVE, folder=workspace, options=options) as server:
         server.open(text, uri)
         [first] = (await server.ask(3, 6, uri)).items
         await run_command(server, first.command.command, *first.command.arguments)
         await run_command(server, "codespec.accept", "nonesuch")
-        [log] = logs.rglob("*.log")
+        [log] = logs.rglob("*.sqlite")
         assert log.stat().st_size > 100
     shown = first.insert_text.removeprefix("def to")
     assert shown.strip()
@@ -90,7 +90,7 @@ def _proposed(tmp_path, workspace, text) -> str:
     from codespec.protocols import Sampling
     from codespec.speculative.sampling import LogitSampler
 
-    engine = LocalEngine(EMBEDDED_TARGET, learnt_folder=tmp_path / "data" / "ngrams")
+    engine = LocalEngine(EMBEDDED_TARGET, learnt_folder=tmp_path / "data" / "learnt")
     try:
         engine.drafts.use_learnt(engine.drafts.learnt.of(workspace, "python"))
         tokens = engine.vocabulary.tokenize(text)

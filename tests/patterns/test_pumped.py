@@ -26,7 +26,6 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "codespec.completion.ending.json_spacing:__init__": [{"after": r"\S", "sign": "{"}],
     "codespec.completion.prompt.imports:_used": [{"name": "a"}],
     "codespec.completion.prompt.prompt:__init__": [{"names": ("<|file_sep|>", "<repo>")}],
-    "codespec.draft.storage.token_log_file:kind_of": [{"own": b"codespec ngrams 1 a "}],
     "codespec.early_errors.c:_is_alone": [{"text": b"a"}],
     "codespec.early_errors.c_types:is_value_as_a_type": [{"text": b"a"}],
     "codespec.early_errors.c_types:is_listed": [_NAMED],

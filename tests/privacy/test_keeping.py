@@ -16,12 +16,12 @@ PACKAGE = Path(codespec.__file__).parent
 WRITES = {
     "write_whole", "write_text", "write_bytes", "mkstemp", "NamedTemporaryFile", "TemporaryFile", "savez", "save_file",
     "dump", "fdopen", "FileHandler", "RotatingFileHandler",
+    "executemany",
 }  # fmt: skip
 MODES = {"w", "wb", "a", "ab", "x", "xb", "w+b", "r+b", "wt", "at", "a+b"}
 TEXT_OF_THE_USER = {
     "engine/prompt_store.py": "KV caches, of workspaces that ``Completer._enter`` was allowed to keep",
-    "draft/storage/token_log_file.py": "n-grams, of documents that ``WorkspaceLearner`` may keep",
-    "draft/storage/token_log.py": "the same",
+    "draft/storage/token_log.py": "n-grams, of documents that ``WorkspaceLearner`` may keep",
     "grammar/cache.py": "lowered grammars that hold nothing that looks like a secret",
 }
 """Modules that write what a user has written, and what is asked before."""
@@ -37,8 +37,6 @@ to editors."""
 def _writes(path: Path) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module == "codespec.draft.storage.token_log_file":
-            found |= {each.name for each in node.names} & {"append", "replace"}
         if not isinstance(node, ast.Call):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

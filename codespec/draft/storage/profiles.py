@@ -20,11 +20,10 @@ from typing import Any, TypeVar
 from codespec.cache_files import remove_oldest, set_aside
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.costs import CostCurve
-from codespec.draft.storage.token_log_file import replace
 from codespec.llama.context import Context
 from codespec.llama.devices import devices
 from codespec.llama.probe import fingerprint
-from codespec.paths import cache_folder
+from codespec.paths import cache_folder, make_private, write_whole
 
 VARIABLE = "CODESPEC_PROFILES"
 """The environment variable: a folder for the profiles; empty keeps none."""
@@ -168,7 +167,8 @@ class Profiles:
         try:
             path, key = self._place(name, about)
             body = {"about": key, "data": data}
-            replace(path, (json.dumps({"sha256": _sum(body), **body}, indent=1).encode(), b"\n"))
+            make_private(path.parent)
+            write_whole(path, (json.dumps({"sha256": _sum(body), **body}, indent=1).encode(), b"\n"))
             remove_oldest(path.parent, ".json", MOST_FILES)
         except OSError as error:
             if not self._complained:

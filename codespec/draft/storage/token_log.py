@@ -1,6 +1,6 @@
-"""What a user's workspaces taught the drafts: logs of tokens, one per workspace, language and vocabulary.
+"""What a user's workspaces taught the drafts: a SQLite file for each, with segments of tokens.
 
-They hold text of the user's, so only the user may read them, and no workspace sees another's.
+It holds text of the user's, so only the user may read it, and no workspace sees another's.
 """
 
 from __future__ import annotations
@@ -11,40 +11,36 @@ import logging
 import os
 import re
 import shutil
+import sqlite3
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from zlib import crc32
 
-from codespec.draft.storage.token_log_file import append, kind_of, locked, new_header, newest, parse, record, replace
-from codespec.paths import data_folder
+from codespec.paths import PATIENCE, data_folder, make_private
 from codespec.protocols import CodespecError
 
-_DOCUMENTS = "documents"  # a file beside the logs, with a digest of each document's path in a line
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS segments (kind TEXT, tokens BLOB, sum INTEGER)",
+    "CREATE TABLE IF NOT EXISTS documents (key TEXT PRIMARY KEY)",
+)
 
 _log = logging.getLogger(__name__)
 
 
-def workspace_log(folder: Path | None, language: str, vocabulary: str, base: Path | None = None) -> Path:
-    """The file of the log of a workspace, a language and a vocabulary; it need not exist.
+def workspace_file(folder: Path, base: Path | None = None) -> Path:
+    """The file of a workspace's folder, which its name does not tell; it need not exist.
 
     Args:
-        folder: of the workspace; None for documents outside any, which have a log of their own.
-        language: an editor's name for the language.
-        vocabulary: ``registry.vocabulary_hash``.
         base: instead of the user's data folder.
     """
-    return _folder(folder, base) / f"{language_stem(language)}-{_digest(vocabulary.encode(), 8)}.log"
+    return (base or data_folder() / "learnt") / f"{_digest(os.path.normcase(folder.resolve()))}.sqlite"
 
 
 def language_stem(language: str) -> str:
     """A file name for a language: that of no other one, as c++ and c# have to have."""
     name = re.sub(r"[^a-z0-9_-]+", "_", language)[:32]
-    return name if name == language else name + "-" + _digest(language.encode("utf-8", "surrogatepass"), 8)
-
-
-def workspace_key(folder: Path) -> str:
-    """A hash that stands for a workspace's folder in the names of files, and does not tell the folder."""
-    return _digest(os.fsencode(os.path.normcase(folder.resolve())), 16)
+    return name if name == language else f"{name}-{_digest(language)[:8]}"
 
 
 def note(folder: Path, document: Path, base: Path | None = None) -> None:
@@ -53,93 +49,70 @@ def note(folder: Path, document: Path, base: Path | None = None) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    place = _folder(folder, base) / _DOCUMENTS
-    with locked(place.with_suffix(".lock")):
-        known = place.read_bytes() if place.exists() else b""
-        replace(place, [known, f"{_document_key(document)}\n".encode()])
+    with _opened(workspace_file(folder, base), "FULL") as connection:
+        connection.execute("INSERT OR IGNORE INTO documents VALUES (?)", (_document_key(document),))
 
 
 def noted(folder: Path, document: Path, base: Path | None = None) -> bool:
     """Whether something of a document was noted since the workspace was last forgotten; also if that cannot be read."""
+    path = workspace_file(folder, base)
     try:
-        return _document_key(document) in (_folder(folder, base) / _DOCUMENTS).read_text("ascii", "replace").split()
-    except FileNotFoundError:
-        return False
+        if not path.exists():
+            return False
+        with _opened(path) as connection:
+            query = "SELECT count(*) FROM documents WHERE key = ?"
+            return bool(connection.execute(query, (_document_key(document),)).fetchone()[0])
     except OSError:
         return True
 
 
-def clear(folder: Path | None, base: Path | None = None) -> None:
+def clear(folder: Path, base: Path | None = None) -> None:
     """Forget all that a workspace taught; an open ``TokenLog`` of it starts anew.
 
     Raises:
         CodespecError: a file cannot be deleted.
     """
-    place = _folder(folder, base)
+    path = workspace_file(folder, base)
     try:
-        shutil.rmtree(place)
-    except FileNotFoundError:
-        pass
+        _delete(path)
     except OSError as error:
-        raise CodespecError(f"{place}: cannot be deleted ({error.strerror}); close other editors, try again") from error
+        raise CodespecError(f"{path}: cannot be deleted ({error.strerror}); close other editors, try again") from error
+    delete_old_logs()
 
 
-def _folder(folder: Path | None, base: Path | None) -> Path:
-    root = base or data_folder() / "ngrams"
-    if folder is None:
-        return root / "no-workspace"
-    return root / workspace_key(folder)
-
-
-def _document_key(document: Path) -> str:
-    return _digest(os.fsencode(os.path.normcase(os.path.realpath(document))), 16)
-
-
-def _digest(data: bytes, length: int) -> str:
-    return hashlib.sha256(data).hexdigest()[:length]
+def delete_old_logs() -> None:
+    """Delete what earlier versions kept instead."""
+    shutil.rmtree(data_folder() / "ngrams", ignore_errors=True)
 
 
 class TokenLog:
-    """An append-only file of token segments that forgets the oldest ones.
+    """Segments of tokens in a workspace's file, the oldest of which are forgotten.
 
-    For one thread at a time; any number of processes may have the same file open. A file that cannot be read or
-    written is never an error: a message is logged once and the tokens are kept in memory, as many as ``cap``.
+    For one thread at a time; any number of processes may use the file. One that cannot be read or written is never an
+    error: a message is logged once and the tokens are kept in memory, as many as ``cap``. A damaged one is begun anew.
 
     Args:
-        path: of the file; it and its folder need not exist.
-        vocabulary: a hash (letters and digits) of what the token ids mean; a file of another one is set aside.
-        cap: tokens that the file may hold; beyond them the oldest are dropped until a quarter is free again.
-
-    Raises:
-        ValueError: ``vocabulary`` is no hash, or ``cap`` is too small.
+        path: ``workspace_file``; it and its folder need not exist.
+        kind: what the token ids mean and whose they are: vocabulary and language. Logs of other kinds are apart.
+        cap: tokens of this kind that the file may hold, at least 4; beyond them the oldest are dropped until a quarter
+            is free again.
     """
 
-    def __init__(self, path: Path, vocabulary: str, cap: int = 262_144) -> None:
-        if not re.fullmatch(r"[0-9A-Za-z]+", vocabulary):
-            raise ValueError(f"{vocabulary!r} is not the hash of a vocabulary")
-        if cap < 4:
-            raise ValueError(f"a log of {cap} tokens")
+    def __init__(self, path: Path, kind: str, cap: int = 262_144) -> None:
         self.path = path
-        self._vocabulary = vocabulary
-        self._cap = cap
+        self._kind, self._cap, self._keep = kind, cap, cap * 3 // 4
         self._pending: list[array[int]] = []
         self._complained = False
-        # What is known of the file: its header (empty: there is no file), whole records up to `_end`, their tokens.
-        self._header = b""
-        self._end = 0
-        self._tokens = 0
 
     def load(self) -> list[array[int]]:
-        """Every segment, oldest first, those not yet written included; a damaged file is mended."""
+        """Every segment, oldest first, those not yet written included."""
         segments: list[array[int]] = []
         try:
             if self.path.exists():  # else nothing is made, not even a folder
-                with locked(self._lock):
-                    self._header = b""  # look at all of it
-                    segments = self._see_new()
+                with _opened(self.path) as connection:
+                    segments = self._read(connection)
         except OSError as error:
             self._complain(error)
-            segments = self._readable()
         return [*segments, *self._pending]
 
     def append(self, tokens: Sequence[int]) -> None:
@@ -152,108 +125,87 @@ class TokenLog:
         if not self._pending:
             return
         try:
-            with locked(self._lock):
-                self._see_new()
-                self._write(self._pending)
+            with _opened(self.path) as connection:
+                self._write(connection, self._pending)
+                count = "SELECT total(length(tokens)) / 4 FROM segments WHERE kind = ?"
+                if connection.execute(count, (self._kind,)).fetchone()[0] > self._cap:
+                    kept = _newest(self._read(connection), self._keep)
+                    connection.execute("DELETE FROM segments WHERE kind = ?", (self._kind,))
+                    self._write(connection, kept)
             self._pending = []
         except OSError as error:
             self._complain(error)
-            self._pending = newest(self._pending, self._cap)
+            self._pending = _newest(self._pending, self._cap)
 
-    def close(self) -> None:
-        """``flush``; the log may be used again."""
-        self.flush()
-
-    @property
-    def _lock(self) -> Path:
-        return self.path.with_suffix(".lock")
-
-    @property
-    def _keep(self) -> int:
-        return self._cap * 3 // 4
-
-    def _see_new(self) -> list[array[int]]:
-        """The segments beyond those known, of all if the file is not the one that is known; mends it.
-
-        The lock is held.
-        """
-        header, data = self._read()
-        if kind_of(header, self._vocabulary) != "ours":
-            self._header = b""
-            self._replaceable(header)
-            return []
-        if header != self._header:
-            self._header, self._end, self._tokens = header, len(header), 0
-        found = parse(data)
-        if found.damaged:
-            return self._mend()
-        self._end += found.size
-        self._tokens += sum(map(len, found.segments))
-        if found.size < len(data):  # a crash while appending
-            os.truncate(self.path, self._end)
-        return found.segments
-
-    def _read(self) -> tuple[bytes, bytes]:
-        """The header of the file, empty if there is none, and the bytes after what is known."""
-        try:
-            with self.path.open("rb") as file:
-                header = file.read(len(new_header(self._vocabulary)))
-                if header == self._header and self._end <= os.fstat(file.fileno()).st_size:
-                    file.seek(self._end)
-                else:
-                    self._header = b""
-                return header, file.read()
-        except FileNotFoundError:
-            return b"", b""
-
-    def _replaceable(self, header: bytes) -> None:
-        """Set a file aside that is none of ours; one whose very header was cut off holds nothing."""
-        kind = kind_of(header, self._vocabulary)
-        if kind == "other":
-            self._set_aside(".old", "is of another vocabulary or version")
-        elif kind == "damaged":
-            self._set_aside(".damaged", "is damaged")
-
-    def _mend(self) -> list[array[int]]:
-        """Set a damaged file aside and begin a new one with the records before the damage; all segments."""
-        segments = self._readable()
-        self._set_aside(".damaged", f"is damaged after {sum(map(len, segments)):,} tokens")
-        self._renew(segments)
+    def _read(self, connection: sqlite3.Connection) -> list[array[int]]:
+        query = "SELECT tokens, sum FROM segments WHERE kind = ? ORDER BY rowid"
+        segments = []
+        for data, expected in connection.execute(query, (self._kind,)):
+            if not isinstance(data, bytes) or self._sum(data) != expected:
+                raise sqlite3.DatabaseError("a checksum is wrong")
+            segments.append(array("i", data))
         return segments
 
-    def _set_aside(self, suffix: str, reason: str) -> None:
-        aside = self.path.with_suffix(suffix)
-        self.path.replace(aside)
-        self._header = b""
-        _log.warning("%s %s; set aside as %s", self.path, reason, aside.name)
+    def _write(self, connection: sqlite3.Connection, segments: Iterable[array[int]]) -> None:
+        rows = [(self._kind, data, self._sum(data)) for data in map(array.tobytes, segments)]
+        connection.executemany("INSERT INTO segments VALUES (?, ?, ?)", rows)
 
-    def _readable(self) -> list[array[int]]:
-        """All whole segments of the file as it is."""
-        with contextlib.suppress(OSError), self.path.open("rb") as file:
-            header = file.read(len(new_header(self._vocabulary)))
-            if kind_of(header, self._vocabulary) == "ours":
-                return parse(file.read()).segments
-        return []
-
-    def _write(self, segments: list[array[int]]) -> None:
-        """Append, or write anew what is newest. The lock is held and everything in the file is known."""
-        added = sum(map(len, segments))
-        if not self._header or self._tokens + added > self._cap:
-            self._renew([*(self._readable() if self._header else ()), *segments])
-            return
-        data = b"".join(map(record, segments))
-        append(self.path, data)
-        self._end += len(data)
-        self._tokens += added
-
-    def _renew(self, segments: list[array[int]]) -> None:
-        if sum(map(len, segments)) > self._cap:
-            segments = newest(segments, self._keep)
-        header, records = new_header(self._vocabulary), b"".join(map(record, segments))
-        replace(self.path, (header, records))
-        self._header, self._end, self._tokens = header, len(header) + len(records), sum(map(len, segments))
+    def _sum(self, data: bytes) -> int:
+        return crc32(data, crc32(self._kind.encode()))
 
     def _complain(self, error: OSError) -> None:
         if not self._complained:
             self._complained = True
-            _log.warning("%s: what is learnt stays in memory for now: %s", self.path, error)
+            _log.warning("what is learnt stays in memory for now: %s", error)
+
+
+@contextlib.contextmanager
+def _opened(path: Path, synchronous: str = "OFF") -> Iterator[sqlite3.Connection]:
+    """A transaction on the file at ``path``, which is made if need be, and deleted if it is damaged.
+
+    Args:
+        synchronous: of SQLite. To wait for the disk takes 10 ms in which nothing is completed, where a crash of the
+            machine would cost but what was learnt.
+
+    Raises:
+        OSError: it cannot be used, or was damaged.
+    """
+    make_private(path.parent)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # the journal gets the mode of the file
+    try:
+        own = sqlite3.connect(path, timeout=PATIENCE, isolation_level="IMMEDIATE")
+        with contextlib.closing(own), own as connection:
+            connection.execute(f"PRAGMA synchronous = {synchronous}")
+            connection.execute("PRAGMA secure_delete = ON")  # what is forgotten leaves the file
+            for table in _TABLES:
+                connection.execute(table)
+            yield connection
+    except sqlite3.OperationalError as error:
+        raise OSError(f"{path}: {error}") from error
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # messages may quote what is damaged
+        _delete(path)
+        _log.warning("%s was damaged (%s) and is begun anew", path, error)
+        raise OSError(f"{path}: {error}") from error
+
+
+def _delete(path: Path) -> None:
+    for each in (path, path.with_name(f"{path.name}-journal")):
+        each.unlink(missing_ok=True)
+
+
+def _newest(segments: Sequence[array[int]], room: int) -> list[array[int]]:
+    """The last segments, ``room`` tokens of them at most, each only where it comes last; oldest first."""
+    kept: dict[bytes, array[int]] = {}
+    for segment in reversed(segments):
+        if room > 0 and (content := segment.tobytes()) not in kept:
+            kept[content] = segment[-room:]
+            room -= len(segment)
+    return [*kept.values()][::-1]
+
+
+def _document_key(document: Path) -> str:
+    return _digest(os.path.normcase(os.path.realpath(document)))
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
