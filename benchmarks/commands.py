@@ -342,6 +342,18 @@ def run_compare(options: argparse.Namespace) -> int:
     return run(options)
 
 
+def run_train_edit(options: argparse.Namespace) -> int:
+    """``python -m benchmarks train-edit``."""
+    try:
+        from benchmarks.training.edits.pipeline import run
+    except ImportError as error:
+        raise CodespecError(f"{error.name} is missing: {remedy('train')}") from None
+    try:
+        return run(options)
+    except ValueError as error:
+        raise CodespecError(str(error)) from error
+
+
 def run_edit_cases(options: argparse.Namespace) -> int:
     """``python -m benchmarks edit-cases``."""
     try:
@@ -361,6 +373,7 @@ def run_fetch(options: argparse.Namespace) -> int:
 COMMANDS = {
     "compare": run_compare,
     "edit-cases": run_edit_cases,
+    "train-edit": run_train_edit,
     "fetch": run_fetch,
     "plan": run_plan,
     "capacity": run_capacity,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.capacity.options import add_capacity, add_plan
 from benchmarks.completion_options import add_infill, add_typing
+from benchmarks.training.options import add_edit_cases, add_train_edit
 from codespec.cli.option_values import LONGEST_PROPOSAL, not_negative, positive, whole
 
 
@@ -69,10 +70,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     fetch.set_defaults(command="fetch")
     _add_compare(actions)
-    cases = actions.add_parser("edit-cases", help="write cases of held-out packages, for `edit`")
-    cases.add_argument("run", type=Path, metavar="RUN", help="run folder of `codespec train edit`")
-    cases.add_argument("--out", type=Path, required=True, metavar="FILE")
-    cases.set_defaults(command="edit-cases")
+    add_train_edit(actions)
+    add_edit_cases(actions)
     return parser
 
 

@@ -29,7 +29,6 @@ NO_LANGUAGES = {
     "privacy/assignments.py": "`json`: a suffix, in a layer below the rows",
     "remote/streaming/streamers.py": "`json`: the notation of a JSON Schema, and a field of requests",
     "train/corpus.py": "`python`: how the folder of CPython's library begins",
-    "train/edits/source.py": "`go`: a keyword",
 }
 """Files and folders in which the same letters mean something else."""
 

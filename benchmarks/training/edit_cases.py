@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.training.edits import changes
+from benchmarks.training.edits.alike import alike
+from benchmarks.training.edits.examples import Example, Shares, made
+from benchmarks.training.edits.making import by_place
+from benchmarks.training.edits.source import Names, Source, source_of
+from benchmarks.training.edits.versions import real
 from codespec.errors import CodespecError
 from codespec.languages import LANGUAGES
 from codespec.train import corpus
 from codespec.train.corpus import CorpusDocument, is_held_out
-from codespec.train.edits import changes
-from codespec.train.edits.alike import alike
-from codespec.train.edits.examples import Example, Shares, made
-from codespec.train.edits.making import by_place
-from codespec.train.edits.source import Names, Source, source_of
-from codespec.train.edits.versions import real
 
 AROUND = 10
 """Lines of the window on each side."""
@@ -121,13 +121,13 @@ def _as(kind: str, example: Example) -> Example:
 
 
 def run(folder: Path, out: Path) -> int:
-    """Write the cases of the run folder of a ``codespec train edit``, one JSON object a line.
+    """Write the cases of the run folder of a ``python -m benchmarks train-edit``, one JSON object a line.
 
     Raises:
         CodespecError: it has no corpus.
     """
     if not (folder / "corpus.jsonl.gz").exists():
-        raise CodespecError(f"{folder}: no run folder of `codespec train edit`, with a corpus in it")
+        raise CodespecError(f"{folder}: no run folder of `python -m benchmarks train-edit`, with a corpus in it")
     before = folder / "previous"
     previous = by_place(corpus.load(before)) if before.exists() else {}
     lines = [json.dumps(asdict(each), ensure_ascii=False) for each in cases(corpus.load(folder), previous, COUNT)]

@@ -109,10 +109,6 @@ def run_train(options: argparse.Namespace) -> int:
     except ImportError as error:
         raise CodespecError(f"training needs more packages ({error.name} is missing): {remedy('train')}") from None
     try:
-        if options.model == "edit":
-            from codespec.train.edits import pipeline as edits
-
-            return edits.run(options)
         if options.model == "fim":
             from codespec.config import load
             from codespec.train.filling import pipeline as filling

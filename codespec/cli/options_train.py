@@ -13,7 +13,6 @@ def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser = commands.add_parser("train", help="train a target, or a draft for one (needs torch)")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     _add_learning(actions)
-    _add_edit(actions)
     _add_fim(actions)
 
 
@@ -51,7 +50,7 @@ def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )  # fmt: skip
     draft.set_defaults(command="train", model="draft")
     for action, minutes in ((target, 75.0), (draft, 20.0)):
-        _add_budget(action, minutes, 0.3)
+        add_budget(action, minutes, 0.3)
         action.add_argument(
             "--rows", type=positive, metavar="N",
             help="of text in a step: more make fewer steps of more tokens a second (default: 4; 2 for a draft)",
@@ -60,43 +59,12 @@ def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])
 
 
-def _add_edit(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add ``train edit``."""
-    edit = actions.add_parser("edit", help="train a target to predict next edits")
-    edit.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder; continued if it exists")
-    edit.add_argument(
-        "--previous", type=Path, nargs="*", action="append", default=[], metavar="DIR",
-        help="source folders of the versions before of the same packages: what was edited between them; once more for "
-        "those before these",
-    )  # fmt: skip
-    edit.add_argument(
-        "--from", dest="start", default="", metavar="NAME|PATH", help="model of `codespec train` (default: embedded)"
-    )
-    edit.add_argument(
-        "--examples",
-        type=count,
-        default=60_000,
-        metavar="N",
-        help="edits made on files; 0: a corpus alone (default: 60000)",
-    )
-    _add_budget(edit, 75.0, 0.4)
-    edit.add_argument(
-        "--processes",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="of one thread each, that train together (default: 1)",
-    )
-    edit.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])
-    edit.set_defaults(command="train", model="edit")
-
-
 def _add_fim(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add ``train fim``."""
     fim = actions.add_parser("fim", help="train an adapter (LoRA) that teaches a target to fill in the middle")
     fim.add_argument("--target", metavar="NAME|PATH", help="of the llama architecture (default: settings)")
     fim.add_argument("--out", type=Path, required=True, metavar="DIR", help="run folder; continued if it exists")
-    _add_budget(fim, 75.0, 0.4)
+    add_budget(fim, 75.0, 0.4)
     fim.add_argument("--rank", type=positive, default=16, metavar="N", help="of the adapter (default: 16)")
     fim.add_argument(
         "--layers", type=positive, default=15, metavar="N", help="that it changes, the last ones (default: 15)"
@@ -104,7 +72,7 @@ def _add_fim(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     fim.set_defaults(command="train", model="fim")
 
 
-def _add_budget(action: argparse.ArgumentParser, minutes: float, decay: float) -> None:
+def add_budget(action: argparse.ArgumentParser, minutes: float, decay: float) -> None:
     """What is learnt from, how long, and at what rates."""
     action.add_argument("--corpus", type=Path, nargs="*", default=[], metavar="DIR", help="source folders")
     action.add_argument("--minutes", type=number, default=minutes, metavar="M", help=f"(default: {minutes:g})")

@@ -76,7 +76,7 @@ class ModelInfo:
 
     @property
     def edits(self) -> bool:
-        """Whether it was made for next edits: its metadata says so, as ``train edit`` writes them, or its name."""
+        """Whether it was made for next edits: its training writes so in the metadata, or its name says it."""
         name = self.path.stem.lower().replace("_", "-")
         return self.languages == ("edit",) or any(each in name for each in EDIT_NAMES)
 

@@ -51,7 +51,6 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "codespec.remote.streaming.asked:family_named": [{"pattern": pattern} for pattern, _ in asked._NAMED],
     "codespec.syntax.macros:_modes": [{"name": b"a"}],
     "codespec.syntax.macros:_uses": [{"name": b"a"}],
-    "codespec.train.edits.alike:_follows": [{"keys": ["a"]}],
 }
 """Values of the names that functions make patterns of."""
 BY_LANGUAGE = {

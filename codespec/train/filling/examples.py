@@ -16,7 +16,7 @@ import numpy as np
 from codespec.llama.model import LlamaVocabulary
 from codespec.train.corpus import CorpusDocument
 from codespec.train.data import RowSampler
-from codespec.train.edits.rows import Batch, Row, batch_of
+from codespec.train.rows import Batch, Row, batch_of
 
 BEFORE, AFTER = (48, 320), (16, 160)
 """Tokens of the text before and after a middle, at least and at most."""

@@ -13,10 +13,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from codespec.protocols import CodespecError
-from codespec.train.edits.rows import Batch
 from codespec.train.filling.lora import adapt, learnt
 from codespec.train.model import Llama
 from codespec.train.progress_bar import ProgressBar
+from codespec.train.rows import Batch
 from codespec.train.train import Recipe, Run, rate_factor
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from benchmarks.training.edits.source import EDITED, KEYWORDS, Names, Replacement, Source
 from codespec.syntax.occurrences import Call, Occurrence
-from codespec.train.edits.source import EDITED, KEYWORDS, Names, Replacement, Source
 
 MOST = 40
 """Replacements of one change."""

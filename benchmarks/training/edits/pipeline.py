@@ -1,4 +1,4 @@
-"""What ``codespec train edit`` runs: corpus, examples, training and export, each step resumable.
+"""What ``python -m benchmarks train-edit`` runs: corpus, examples, training and export, each step resumable.
 
 A run folder holds ``corpus.jsonl.gz`` and ``manifest.json.gz``, the same of the versions before in ``previous/``,
 ``previous-2/`` and so on, ``shards/``, ``edit/`` with checkpoints, and ``edit.gguf``.
@@ -16,10 +16,10 @@ from pathlib import Path
 import torch
 import torch.multiprocessing
 
+from benchmarks.training.edits import learner, making
 from codespec.models.registry import EMBEDDED_TARGET, file_or_model
 from codespec.train import corpus, tokenizer
 from codespec.train.corpus import CorpusDocument
-from codespec.train.edits import learner, making
 from codespec.train.gguf_file import load_gguf, write_gguf_like
 from codespec.train.pipeline import load_model, say
 from codespec.train.train import Recipe
@@ -80,7 +80,7 @@ def versions_of(out: Path, sources: list[list[Path]]) -> list[making.Version]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """``codespec train edit``."""
+    """``python -m benchmarks train-edit``."""
     out: Path = options.out
     start = file_or_model(options.start or EMBEDDED_TARGET)
     documents = documents_of(out, options.corpus or corpus.default_folders())

@@ -12,7 +12,11 @@ pytest.importorskip("datasketch", reason="datasketch is not installed; `make tes
 
 from benchmarks.commands import main as benchmark
 from benchmarks.training.edit_cases import cases
-from codespec.cli.main import main
+from benchmarks.training.edits import changes, making, rows
+from benchmarks.training.edits.alike import alike, said
+from benchmarks.training.edits.examples import Shares, made
+from benchmarks.training.edits.source import Names, apply, source_of
+from benchmarks.training.edits.versions import Hunk, real
 from codespec.edits.formats.embedded import Embedded
 from codespec.languages import by_id
 from codespec.models.info import inspect
@@ -20,11 +24,7 @@ from codespec.models.registry import EMBEDDED_TARGET
 from codespec.syntax.tree import well_formed
 from codespec.train import tokenizer
 from codespec.train.corpus import CorpusDocument, is_held_out
-from codespec.train.edits import changes, making, rows
-from codespec.train.edits.alike import alike, said
-from codespec.train.edits.examples import Shares, made
-from codespec.train.edits.source import Names, apply, source_of
-from codespec.train.edits.versions import Hunk, real
+from codespec.train.rows import batch_of
 from tests.present import present
 
 PYTHON = '''
@@ -261,7 +261,7 @@ def test_shards_hold_rows_and_batches_their_labels(vocabulary, tmp_path):
     path.unlink()
     making.make(tmp_path, documents, [], vocabulary, 40)
     assert all(np.array_equal(a.tokens, b.tokens) for a, b in zip(kept, rows.read_shard(path), strict=True))
-    batch = rows.batch_of(kept[:3])
+    batch = batch_of(kept[:3])
     flat = batch.inputs.flatten()
     assert len(batch.labels) == sum(len(row.tokens) - row.prompt for row in kept[:3])
     ends = np.cumsum([len(row.tokens) - row.prompt for row in kept[:3]]) - 1
@@ -321,9 +321,9 @@ def test_the_command_trains_and_goes_on(tmp_path):
     for language, ending in (("python", "py"), ("javascript", "js"), ("go", "go")):
         (source / f"box.{ending}").write_text(TEXTS[language])
     out = tmp_path / "run"
-    command = ["train", "edit", "--out", str(out), "--corpus", str(source), "--examples", "20", "--minutes", "9"]
-    assert main([*command, "--max-steps", "1"]) == 0
-    assert main([*command, "--max-steps", "2"]) == 0
+    command = ["train-edit", "--out", str(out), "--corpus", str(source), "--examples", "20", "--minutes", "9"]
+    assert benchmark([*command, "--max-steps", "1"]) == 0
+    assert benchmark([*command, "--max-steps", "2"]) == 0
     tokens = [json.loads(line)["tokens"] for line in (out / "edit" / "log.jsonl").read_text().splitlines()]
     assert len(tokens) == 2
     assert 0 < tokens[0] < tokens[1]

@@ -1,13 +1,11 @@
-"""Examples as tokens, in shards on the disk, and batches of them."""
+"""Examples of edits as tokens, in shards on the disk, and batches of them."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +15,7 @@ from codespec.edits.formats import WindowPrompt, as_text
 from codespec.edits.formats.embedded import LABELS, Embedded, written
 from codespec.edits.formats.marks import lines_of
 from codespec.train import tokenizer as special
+from codespec.train.rows import Batch, Row, batch_of
 
 CHANGED = 3
 """The weight of a token that says what changes, against one that says that a line stays."""
@@ -26,15 +25,6 @@ LONGEST = 1000
 
 POOL = 512
 """Examples that are sorted by length before they make batches."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """An example: the tokens, how many of them are the prompt, and a weight for each of the others."""
-
-    tokens: npt.NDArray[np.integer[Any]]
-    prompt: int
-    weights: npt.NDArray[np.number[Any]]
 
 
 def row_of(prompt: WindowPrompt, updated: str, tokenizer: Tokenizer) -> Row | None:
@@ -84,35 +74,6 @@ def read_shard(path: Path) -> list[Row]:
     ]
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Padded rows.
-
-    Attributes:
-        inputs: int64 [rows, length].
-        places: of the positions whose next token counts, in the flattened inputs.
-        labels: int64, the next tokens; ``weights`` float32.
-    """
-
-    inputs: npt.NDArray[np.int64]
-    places: npt.NDArray[np.int64]
-    labels: npt.NDArray[np.int64]
-    weights: npt.NDArray[np.float32]
-
-
-def batch_of(rows: Sequence[Row]) -> Batch:
-    """Rows side by side, shorter ones with zeros behind them, which nothing looks at."""
-    length = max(len(row.tokens) for row in rows) - 1
-    inputs = np.zeros((len(rows), length), np.int64)
-    places, labels, weights = [], [], []
-    for index, row in enumerate(rows):
-        inputs[index, : len(row.tokens) - 1] = row.tokens[:-1]
-        places.append(index * length + np.arange(row.prompt - 1, len(row.tokens) - 1))
-        labels.append(row.tokens[row.prompt :].astype(np.int64))
-        weights.append(row.weights.astype(np.float32))
-    return Batch(inputs, np.concatenate(places), np.concatenate(labels), np.concatenate(weights))
-
-
 class Batches:
     """An endless supply of batches of about ``size`` tokens from the shards in a folder, new ones as they come.
 
@@ -141,7 +102,7 @@ class Batches:
         shards = sorted(self._folder.glob("shard-*.npz"))
         found = shards[self._part :: self._parts] or shards
         if not found:
-            raise FileNotFoundError(f"{self._folder}: no examples; `codespec train edit` makes them first")
+            raise FileNotFoundError(f"{self._folder}: no examples; `python -m benchmarks train-edit` makes them first")
         fewest = min(self._read.get(path, 0) for path in found)
         path = self._random.choice([path for path in found if self._read.get(path, 0) == fewest])
         self._read[path] = fewest + 1

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 
+from benchmarks.training.edits.examples import Example, window_around
+from benchmarks.training.edits.source import EDITED, LARGEST
+from benchmarks.training.edits.versions import Hunk, hunks, is_small
 from codespec.edits.formats.replaced import WORDS, added
 from codespec.edits.request import RecentEdit
 from codespec.text_difference import changes
 from codespec.train.corpus import CorpusDocument
-from codespec.train.edits.examples import Example, window_around
-from codespec.train.edits.source import EDITED, LARGEST
-from codespec.train.edits.versions import Hunk, hunks, is_small
 
 OF_GROUP = 6
 """Examples of the hunks of a file that do the same."""

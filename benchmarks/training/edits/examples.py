@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks.training.edits.changes import MAKERS, Change, Maker, single
+from benchmarks.training.edits.source import Names, Replacement, Source, apply
 from codespec.edits.formats import WindowPrompt
 from codespec.edits.request import RecentEdit
-from codespec.train.edits.changes import MAKERS, Change, Maker, single
-from codespec.train.edits.source import Names, Replacement, Source, apply
 
 MOST_WINDOW = 1_300
 """Characters of a window."""

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from benchmarks.training.edits.examples import Example, window_around
+from benchmarks.training.edits.source import EDITED, LARGEST
 from codespec.edits.request import RecentEdit
 from codespec.train.corpus import CorpusDocument
-from codespec.train.edits.examples import Example, window_around
-from codespec.train.edits.source import EDITED, LARGEST
 
 MOST_LINES = 6
 """Lines of an edit, before and after."""

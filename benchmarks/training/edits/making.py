@@ -11,11 +11,12 @@ from pathlib import Path
 from tokenizers import Tokenizer
 from tqdm import tqdm
 
+from benchmarks.training.edits.alike import alike
+from benchmarks.training.edits.examples import Example, made
+from benchmarks.training.edits.rows import row_of, write_shard
+from benchmarks.training.edits.source import EDITED, KEYWORDS, Names, Source, source_of
 from codespec.train.corpus import CorpusDocument, is_held_out
-from codespec.train.edits.alike import alike
-from codespec.train.edits.examples import Example, made
-from codespec.train.edits.rows import Row, row_of, write_shard
-from codespec.train.edits.source import EDITED, KEYWORDS, Names, Source, source_of
+from codespec.train.rows import Row
 
 OF_FILE = 6
 """Examples of one file in a round."""

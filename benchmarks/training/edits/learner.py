@@ -13,8 +13,9 @@ from torch import Tensor
 from torch.nn import functional
 from tqdm import tqdm
 
-from codespec.train.edits.rows import Batch, Batches
+from benchmarks.training.edits.rows import Batches
 from codespec.train.model import Llama
+from codespec.train.rows import Batch
 from codespec.train.train import Learner, Recipe, rate_factor
 
 BATCH = 2048
