@@ -336,7 +336,7 @@ def test_complete_reads_what_its_workspace_has_learnt(capsys, tmp_path, monkeypa
         return json.loads(capsys.readouterr().out.splitlines()[-1])
 
     before = answer()
-    assert not list((tmp_path / "data").rglob("*.log")), "a command teaches nothing"
+    assert not list((tmp_path / "data").rglob("*.sqlite")), "a command teaches nothing"
     engine = LocalEngine(EMBEDDED_TARGET)
     completer = Completer(engine, Config())
     workspace = (tmp_path / "w").as_uri()
@@ -347,7 +347,7 @@ def test_complete_reads_what_its_workspace_has_learnt(capsys, tmp_path, monkeypa
     written = b"".join(engine.vocabulary.token_bytes(token) for step in same.rounds for token in step.tokens)
     completer.learn("import os\n\n\ndef to" + written.decode(), "b.py", "python", workspace)
     completer.close()
-    [log] = (tmp_path / "data").rglob("*.log")
+    [log] = (tmp_path / "data").rglob("*.sqlite")
     size = log.stat().st_size
     after = answer()
     assert after["text"] == before["text"]

@@ -72,7 +72,7 @@ def test_what_was_kept_before_a_secret_was_recognised_is_forgotten(engine: Local
     completer = Completer(engine, replace(Config(), max_tokens=4))
     completer.prefill(Request(part, len(part), "python", path, workspace=str(work)))
     completer.learn(part, path, "python", str(work))
-    logs = list((tmp_path / "learnt").rglob("*.log"))
+    logs = list((tmp_path / "learnt").rglob("*.sqlite"))
     assert logs
     completer.learn(CODE * 8 + PASTED, path, "python", str(work))
     assert isinstance(engine.prompt_cache, PromptCache)
@@ -90,7 +90,7 @@ def test_what_an_earlier_session_kept_is_forgotten(tmp_path: Path) -> None:
         engine = LocalEngine(EMBEDDED_TARGET, exact=True, learnt_folder=tmp_path / "learnt")
         with contextlib.closing(engine):
             Completer(engine, replace(Config(), max_tokens=4)).learn(text, path, "python", str(work))
-        return list((tmp_path / "learnt").rglob("*.log"))
+        return list((tmp_path / "learnt").rglob("*.sqlite"))
 
     assert learn(CODE * 8 + PASTED[:-8], path)
     assert learn(CODE + PASTED, other), "nothing of that file was ever kept"
