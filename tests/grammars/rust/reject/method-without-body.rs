@@ -1,0 +1,4 @@
+struct S;
+impl S {
+    fn f(&self);
+}
