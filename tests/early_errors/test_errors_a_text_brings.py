@@ -92,11 +92,16 @@ def test_a_language_that_nothing_is_known_of_has_none():
     assert EarlyErrors(by_id("json"), root, b"[1]", 1).added(root, b"[1]") == []
 
 
-@pytest.mark.parametrize("language", ["javascript", "c"])
-def test_too_deep_nesting_is_not_judged(language):
-    text = "x = " + "(" * 3000 + ")" * 3000
-    root = present(new_parser(by_id(language).parser)).parse(text.encode()).root_node
-    assert early_errors(by_id(language), root, text.encode()) == set() or root.has_error
+@pytest.mark.parametrize(
+    ("language", "before", "after", "wrong"),
+    [("javascript", "x = ", ";", "break;"), ("c", "int f(void) { return ", "; }", "break;")],
+)
+def test_deep_nesting_is_no_error_and_hides_none(language, before, after, wrong):
+    nested = before + "(" * 3000 + "1" + ")" * 3000 + after
+    for text, expected in ((nested, False), (nested + wrong, True)):
+        root = present(new_parser(by_id(language).parser)).parse(text.encode()).root_node
+        assert not root.has_error
+        assert bool(early_errors(by_id(language), root, text.encode())) == expected
 
 
 def test_the_gate_asks():
