@@ -134,6 +134,7 @@ CONNECTING = {
 """Names of functions that open a way to another process or machine."""
 WAYS = {
     "remote/connection.py": "engines elsewhere: what is sent has been read by ``Leaving``",
+    "draft/storage/token_log.py": "a file of SQLite, on this machine",
     "llama/rpc.py": "whether a server of llama.cpp answers: a greeting without a text",
     "cli/serve.py": "whether an address of this machine is free: nothing is sent",
     "daemon/wire.py": "the model process, on this machine",
