@@ -46,7 +46,7 @@ async def trickle(port, data, size=1):
                 break
             await asyncio.sleep(EVERY_S)
     try:
-        answer = present(await asyncio.wait_for(reply, SLACK_S))
+        answer = await asyncio.wait_for(reply, SLACK_S)
         rest = await asyncio.wait_for(reader.read(), LIMIT_S + SLACK_S)
         assert rest == b""
     except ConnectionError:
