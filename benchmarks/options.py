@@ -85,7 +85,7 @@ def _add_profile(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="tokens before the pass (default: 0,512,2048, as far as the model's context goes)",
     )  # fmt: skip
     parser.add_argument("--repeats", type=positive, metavar="N", help="(default: 3 to 20, by the model's speed)")
-    parser.add_argument("--threads", type=positive, metavar="N", help="(default: settings, by the model's size)")
+    parser.add_argument("--threads", type=positive, metavar="N", help="(default: settings, as many as are fastest)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write profile.json and, with matplotlib, .png")
     parser.add_argument("--json", action="store_true", help="print what profile.json holds")
     parser.set_defaults(command="profile")
@@ -144,7 +144,7 @@ def _add_gate(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--gate", choices=["window", "whole", "off"], default=None, help="(default: window)")
     parser.add_argument("--grammar", metavar="NAME|PATH|auto|none", default=None, help="(default: auto)")
     parser.add_argument("--max-tokens", type=positive, default=None, metavar="N", help="(default: 128)")
-    parser.add_argument("--threads", type=positive, default=None, metavar="N", help="(default: by the model's size)")
+    parser.add_argument("--threads", type=positive, default=None, metavar="N", help="(default: as many as are fastest)")
     parser.add_argument("--seed", type=whole, default=1, metavar="N")
     parser.add_argument(
         "--new-user", action="store_true", help="all settings of a new user: the time limit and the context, too"
@@ -162,7 +162,7 @@ def _add_edit(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     parser.add_argument("--count", type=whole, default=0, metavar="N", help="of a kind and language (default: all)")
     parser.add_argument("--budget", type=positive, default=2_000, metavar="MS", help="for an answer (default: 2000)")
-    parser.add_argument("--threads", type=positive, default=None, metavar="N", help="(default: by the model's size)")
+    parser.add_argument("--threads", type=positive, default=None, metavar="N", help="(default: as many as are fastest)")
     parser.add_argument("--seed", type=whole, default=1, metavar="N")
     parser.add_argument("--model-only", action="store_true", help="ask the model for renames, too")
     parser.add_argument("--show", type=whole, default=0, metavar="N", help="print offers that are not right")
@@ -192,7 +192,7 @@ def _add_edit_speed(actions: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     parser.add_argument("--count", type=positive, default=60, metavar="N", help="edits in all (default: 60)")
     parser.add_argument("--seed", type=whole, default=1, metavar="N")
-    parser.add_argument("--threads", type=whole, default=0, metavar="N", help="(default: by the model's size)")
+    parser.add_argument("--threads", type=whole, default=0, metavar="N", help="(default: as many as are fastest)")
     parser.add_argument("--model", type=Path, metavar="FILE", help="keep the model's file, 1.4 GB, and find it again")
     parser.add_argument("--costs", type=Path, metavar="FILE", help="model the time by this cost curve")
     parser.add_argument("--peers", type=Path, metavar="DIR", help="llama.cpp's programs, to compare its n-gram modes")
@@ -284,7 +284,7 @@ def _add_decode(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--prompts", type=positive, default=6, metavar="N", help="of each set (default: 6)")
     parser.add_argument("--repeats", type=positive, default=5, metavar="N", help="of each prompt (default: 5)")
     parser.add_argument("--tokens", type=_at_least_two, default=64, metavar="N", help="of each text (default: 64)")
-    parser.add_argument("--threads", type=positive, default=0, metavar="N", help="(default: by the model's size)")
+    parser.add_argument("--threads", type=positive, default=0, metavar="N", help="(default: as many as are fastest)")
     parser.add_argument(
         "--costs",
         type=Path,

@@ -23,7 +23,8 @@ class TargetConfig:
     Attributes:
         path: the model: a GGUF file, or the name of one in the models folder. Empty is the embedded model.
         gpu_layers: how many layers run on the GPU, as llama.cpp counts them; ``auto``: as many as fit into its memory.
-        threads: how many threads the model uses; ``auto`` and 0: by its size, and fewer while other programs compute.
+        threads: how many threads the model uses; ``auto`` and 0: as many as there are CPUs, 8 at most, and fewer where
+            that is faster or other programs compute.
         context: how many tokens the model sees; 0 is what it was trained with, at most 8,192.
         kv_type: the type of the KV cache; ``auto`` is ``f16``.
         flash_attention: whether to use flash attention; ``auto`` (not on a CPU, where it makes short passes slower; on

@@ -25,7 +25,6 @@ from codespec.llama.runtime import library
 
 SERVER, SIMPLE, LOOKUP = "llama-server", "llama-speculative-simple", "llama-lookup"
 SAMPLERS = ("top_k", "top_p", "min_p", "temperature")
-ONE_THREAD_BELOW = 50_000_000  # bytes, about as many parameters at 8 bits
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class PeerOptions:
         temperature: 0 is greedy, and leaves one token to choose from whatever ``top_k`` is.
         grammar: GBNF.
         context: in tokens; 0 is what the model was trained with.
-        threads, draft_threads: 0 is one for models below 50 MB, else all CPUs.
+        threads, draft_threads: 0 is all CPUs.
         spin_count: ``GOMP_SPINCOUNT`` of the tools, None for their own default, which spins without bound.
         states: a folder where the server's KV caches of prompts are kept, so that a prompt is read once for all its
             settings (reading is not in the figures); None: it is read each time.
@@ -242,21 +241,17 @@ def command(setting: PeerSetting, folder: Path, target: Path, draft: Path | None
     if not program.is_file():
         raise FileNotFoundError(f"no {setting.program} in {folder}")
     # `-tb` counts as much as `-t`: every pass over more than one token, as verification is, runs with it.
-    threads = str(options.threads or _threads(target))
+    threads = str(options.threads or os.cpu_count() or 1)
     line = [str(program), "--model", str(target), "--threads", threads, "--threads-batch", threads]
     line += ["--flash-attn", "off"]  # as ours: on a CPU it slows short passes down
     line += ["--ctx-size", str(options.context), "--fit", "off", "--offline", "--log-colors", "off"]
     if setting.needs_draft:
         if draft is None:
             raise FileNotFoundError("no draft model was given")
-        threads = str(options.draft_threads or _threads(draft))
+        threads = str(options.draft_threads or os.cpu_count() or 1)
         line += ["--spec-draft-model", str(draft)]
         line += ["--spec-draft-threads", threads, "--spec-draft-threads-batch", threads]
     return [*line, *setting.arguments]
-
-
-def _threads(model: Path) -> int:
-    return 1 if model.stat().st_size < ONE_THREAD_BELOW else os.cpu_count() or 1
 
 
 def environment(spin_count: int | None) -> dict[str, str]:

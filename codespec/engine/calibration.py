@@ -43,7 +43,7 @@ class ModelCosts:
         self._context, self._rows, self._profiles = context, rows, profiles
         self._path = context.model.path
         self._setup = Setup.of(context, rows)
-        self.running = RunningCosts(profiles.curve(self._path, self._setup), context.model.size, context.threads)
+        self.running = RunningCosts(profiles.curve(self._path, self._setup), context.model.size, context.first_threads)
         self.running.replays = context.model.recurrent
         context.on_threads = self.running.use
         self._done = self.running.measured

@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from codespec.llama.adapter import Adapter
-from codespec.llama.defaults import LLAMA_CHOOSES, attention, check_memory, default_threads, kv_cache
+from codespec.llama.defaults import LLAMA_CHOOSES, attention, check_memory, default_threads, first_threads, kv_cache
 from codespec.llama.devices import ResolvedSetting
 from codespec.llama.model import Model
 from codespec.llama.native_context import NativeContext
@@ -82,14 +82,15 @@ class Context(NativeContext):
             attention(model, length, self.kv_type, exact) if automatic else ResolvedSetting(flash_attention)
         )
         self.flash_attention = str(chosen_attention.value)
-        chosen_threads = ResolvedSetting(threads) if threads else default_threads(model)
+        # Where passes are padded nothing may depend on the machine; beside a GPU the CPU has little to do.
+        follows = not threads and not padded and not model.gpu_layers
+        chosen_threads = ResolvedSetting(threads) if threads else default_threads(model, follows)
         self.choices = {"kv_type": chosen_type, "flash_attention": chosen_attention, "threads": chosen_threads}
         self.adapter: Adapter | None = None
         self.adapter_scale = 1.0
         most = int(chosen_threads.value)
-        # Where passes are padded nothing may depend on the machine; beside a GPU the CPU has little to do.
-        follows = not threads and most > 1 and not padded and not model.gpu_layers
-        pointer = self._new(model, length, sequences, spare, batch, most)
+        first = first_threads(model, most) if follows else most
+        pointer = self._new(model, length, sequences, spare, batch, first)
         super().__init__(
             model,
             pointer,
@@ -97,7 +98,8 @@ class Context(NativeContext):
             sequences=sequences,
             batch_size=EXACT_CHUNK if padded else library().llama_n_batch(pointer),
             threads=most,
-            follows=Threads(most, len(own_cpus()), CpuLoad().others) if follows else None,
+            first_threads=first,
+            follows=Threads(most, len(own_cpus()), CpuLoad().others, first) if follows else None,
             exact=exact,
             padded=padded,
         )
@@ -142,7 +144,7 @@ class Context(NativeContext):
         """Another context of the same model, with the same settings and a length of its own, without an adapter.
 
         Args:
-            follow: False: always with as many threads as on an idle machine.
+            follow: False: always with ``first_threads``.
             heads: for the model's own heads.
 
         Raises:
@@ -154,7 +156,7 @@ class Context(NativeContext):
             sequences=sequences,
             spare=spare,
             batch=batch,
-            threads=0 if follow and self.follows is not None else self.threads,
+            threads=0 if follow and self.follows is not None else self.first_threads,
             exact=self.exact,
             padded=self.padded,
             kv_type=self.kv_type,

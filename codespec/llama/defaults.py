@@ -43,18 +43,25 @@ def attention(model: Model, length: int, kv_type: str, exact: bool) -> ResolvedS
     return ResolvedSetting("off", "short passes are faster without it on a CPU")
 
 
-def default_threads(model: Model) -> ResolvedSetting:
-    """Threads to decode with: the CPUs this process may use, at most 8; a small model gets one.
+def default_threads(model: Model, follows: bool) -> ResolvedSetting:
+    """Threads at most: the CPUs this process may use, at most 8.
+
+    Args:
+        follows: whether passes take fewer where that is faster; else a small model gets one.
+    """
+    most = max(1, min(8, len(own_cpus())))
+    if not follows and first_threads(model, most) < most:
+        return ResolvedSetting(1, "the model is small: more gain little, and lose much on a busy machine")
+    return ResolvedSetting(most, "as many as there are CPUs, 8 at most")
+
+
+def first_threads(model: Model, most: int) -> int:
+    """Threads of the first passes over a few tokens: one in a small model, else all.
 
     At 8M parameters a second thread gains at most a factor of 1.5, while a busy machine that keeps one of two
     threads waiting at each of 250 barriers costs a factor of 70 (1.6 ms and 110 ms a token, measured).
     """
-    if model.parameter_count < ONE_THREAD_BELOW:
-        return ResolvedSetting(
-            1, "a second one gains little below 50 million parameters, and loses much on a busy machine"
-        )
-    count = max(1, min(8, len(own_cpus())))
-    return ResolvedSetting(count, "as many as there are CPUs, 8 at most")
+    return 1 if model.parameter_count < ONE_THREAD_BELOW else most
 
 
 def check_memory(model: Model, length: int) -> None:

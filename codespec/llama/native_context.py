@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Any
 
 from codespec.llama.kv_cells import KvCells
@@ -29,6 +30,7 @@ class NativeContext:
         sequences: how many sequences at most.
         batch_size: tokens that are decoded at a time at most.
         threads: at most.
+        first_threads: of passes over a few tokens at first.
         follows: chooses their number for each forward pass; None where it stays as it is.
         exact: whether logits are the same whatever the tokens are batched with.
         padded: ``fills_up``, and the prefill is cut at fixed places.
@@ -38,7 +40,8 @@ class NativeContext:
         cells: the KV cells of all sequences.
         snapshots: how many tokens the states of recurrent layers can go back in the last batch.
         room: tokens that a sequence may have.
-        threads_now: of the latest forward pass; ``on_threads`` is called with every other number.
+        threads_now: of the latest forward pass.
+        on_threads: called when passes over a few tokens take another number of threads from now on.
         on_decoded: called with the sequence, the position and the number of tokens of each pass of one sequence.
         on_restored: called with a sequence whose cells were put back.
     """
@@ -52,6 +55,7 @@ class NativeContext:
         sequences: int,
         batch_size: int,
         threads: int,
+        first_threads: int,
         follows: Threads | None,
         exact: bool,
         padded: bool,
@@ -64,7 +68,8 @@ class NativeContext:
         self.room = length - (EXACT_MIN_ROWS - 1 if exact else 0)
         self.cells = KvCells(pointer)
         self.snapshots = int(self._api.llama_n_rs_seq(pointer))
-        self.threads = self.threads_now = threads
+        self.threads, self.first_threads = threads, first_threads
+        self.threads_now = self._usual_threads = first_threads
         self.follows = follows
         self.on_threads: Callable[[int], None] = lambda count: None
         self.on_decoded: Callable[[int, int, int], None] = lambda sequence_id, position, count: None
@@ -127,8 +132,7 @@ class NativeContext:
         if self.fills_up:
             rows = max(count, EXACT_MIN_ROWS)
         batch = self._rows.of_one(tokens, rows, sequence_id, position, last)
-        self._choose_threads()
-        status = self._api.llama_decode(self.pointer, batch)
+        status = self._decode(batch, rows)
         if status != 0:
             self.cells.remove(sequence_id, position)
             raise decode_failure(status, self.length)
@@ -144,8 +148,7 @@ class NativeContext:
             Aborted, CodespecError: as ``decode_chunk``.
         """
         batch = self._rows.of_each(tokens, sequence_ids, positions)
-        self._choose_threads()
-        status = self._api.llama_decode(self.pointer, batch)
+        status = self._decode(batch, len(tokens))
         if status != 0:
             for sequence_id, position in zip(sequence_ids, positions, strict=True):
                 self.cells.remove(sequence_id, position)
@@ -155,14 +158,24 @@ class NativeContext:
     @property
     def crowded(self) -> bool:
         """Whether other programs leave too few CPUs for all threads."""
-        return self.follows is not None and self.follows.count() < self.threads
+        return self.follows is not None and self.follows.left < self.threads
 
-    def _choose_threads(self) -> None:
-        count = self.follows.count() if self.follows is not None else self.threads_now
+    def _decode(self, batch: Any, rows: int) -> int:
+        """llama.cpp's status of a pass with as many threads as are best now."""
+        if self.follows is None:
+            return int(self._api.llama_decode(self.pointer, batch))
+        count = self.follows.count(rows)
         if count != self.threads_now:
             self._api.llama_set_n_threads(self.pointer, count, count)
             self.threads_now = count
-            self.on_threads(count)
+        if self.follows.usual != self._usual_threads:
+            self._usual_threads = self.follows.usual
+            self.on_threads(self._usual_threads)
+        began = perf_counter()
+        status = int(self._api.llama_decode(self.pointer, batch))
+        if status == 0:
+            self.follows.took(rows, count, perf_counter() - began)
+        return status
 
     def close(self) -> None:
         """Free the memory; a second call does nothing."""

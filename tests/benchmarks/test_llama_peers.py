@@ -222,11 +222,11 @@ def test_greedy_and_sampled_requests():
     assert peers.request(PROMPT, PeerOptions(grammar='root ::= "a"'))["grammar"] == 'root ::= "a"'
 
 
-def test_threads_follow_the_models_size(tmp_path):
+def test_a_peer_has_all_cpus(tmp_path):
     folder = Path(tmp_path)
     (folder / SIMPLE).touch()
     line = peers.command(PeerSetting("simple", "x", SIMPLE), folder, EMBEDDED_TARGET, None, PeerOptions())
-    assert line[line.index("--threads-batch") + 1] == "1"
+    assert line[line.index("--threads-batch") + 1] == str(os.cpu_count())
 
 
 def test_every_kind_of_n_grams_is_tried():

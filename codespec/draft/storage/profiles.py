@@ -93,7 +93,7 @@ class Setup:
             library=fingerprint(),
             devices=(*devices(), *context.model.servers.addresses),
             gpu_layers=context.model.gpu_layers,
-            threads=context.threads,
+            threads=context.first_threads,
             kv_type=context.kv_type,
             flash_attention=context.flash_attention,
             exact=context.exact,
