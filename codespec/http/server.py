@@ -155,7 +155,9 @@ def _listening(address: tuple[str, int]) -> socket.socket:
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         return socket.create_server(address, family=family, backlog=256)
     except (OSError, OverflowError) as error:
-        raise CodespecError(f"cannot listen on {address[0]}:{address[1]}: {error}") from error
+        raise CodespecError(
+            f"cannot listen on {address[0]}:{address[1]}: {error}; `--http` takes another port, 0 any free one"
+        ) from error
 
 
 def _allow_files(count: int) -> None:

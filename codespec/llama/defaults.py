@@ -58,8 +58,8 @@ def default_threads(model: Model, follows: bool) -> ResolvedSetting:
 def first_threads(model: Model, most: int) -> int:
     """Threads of the first passes over a few tokens: one in a small model, else all.
 
-    At 8M parameters a second thread gains at most a factor of 1.5, while a busy machine that keeps one of two
-    threads waiting at each of 250 barriers costs a factor of 70 (1.6 ms and 110 ms a token, measured).
+    At 8M parameters a second thread gains at most a factor of 1.5. Where a busy machine keeps one of two threads
+    waiting at each of 250 barriers it costs a factor of 70 (1.6 ms and 110 ms a token, measured).
     """
     return 1 if model.parameter_count < ONE_THREAD_BELOW else most
 

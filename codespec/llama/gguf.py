@@ -105,7 +105,7 @@ class _Reader:
 
     def header(self) -> Header:
         if self._data[:4] != MAGIC:
-            raise ValueError("it begins with other bytes")
+            raise ValueError(f"it begins with {bytes(self._data[:4])!r} instead of {MAGIC!r}")
         self._place = 4
         self._next("<I")  # version
         tensors, entries = self._next("<Q"), self._next("<Q")
@@ -135,7 +135,7 @@ class _Reader:
         end = len(self._data) - base
         sizes = [after - before for before, after in pairwise([*(each[0] for each in found), end])]
         if any(size < 0 for size in sizes):
-            raise ValueError("it ends within its tensors")
+            raise ValueError("it ends within its tensors: perhaps it was not fetched whole")
         return {
             name: Tensor(shape, kind, size, base + start)
             for (start, name, shape, kind), size in zip(found, sizes, strict=True)

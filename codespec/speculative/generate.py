@@ -56,9 +56,9 @@ class Generator:
         steps: how many tokens of a prompt are decoded in the first step and at most, between which ``cancel`` is asked;
             0: all at once. And how many at its end, at most, are decoded together with the first proposal.
         whole_steps: holds off aborts while it is entered: a step is mostly what the next prompt wants, too.
-        on_pass: called after every pass over a proposal (prefill is none) with the tokens decoded, those in the
-            KV cache before, the milliseconds until their successors were chosen, and whether some of the proposal
-            before had been rejected.
+        on_pass: called after every pass that verifies, not after a prefill, with four values: the tokens decoded, the
+            tokens in the KV cache before, the milliseconds until their successors were chosen, and whether the pass
+            before had rejected some of its proposal.
         held: the tokens that ``target`` holds already, where it was forked or restored.
         sampler: makes the sampler of a generation; ``SparseSampler`` where the target names the best logits alone.
         closer: asked where those leave a token undecided; where it cannot help either, the text ends before it.

@@ -238,10 +238,12 @@ class SyntaxTree:
     def problems_elsewhere(self, offset: int, window: int) -> Problems:
         """The errors that what is missing at ``offset`` (in characters) did not cause.
 
-        They lie before the part of the file that ``offset`` is in, or show when what follows that part (and the next
-        one, if that begins right behind ``offset``) is parsed on its own, or lie in the part more than ``window``
-        characters on and are not what an open bracket leaves there: something missing, a closing bracket too many,
-        and whatever comes after one.
+        These are:
+        - errors before the part of the file that ``offset`` is in;
+        - errors that show when what follows that part is parsed on its own. The part after it counts as the same one
+          if it begins right behind ``offset``;
+        - errors of the part itself, more than ``window`` characters on. What an open bracket leaves is none of them:
+          something missing, a closing bracket too many, and whatever comes after one.
         """
         root = self._root
         if not root.has_error:

@@ -326,7 +326,7 @@ def _corpus(options: argparse.Namespace, out: Path) -> list[CorpusDocument]:
             raise CodespecError("name folders to learn from: --corpus DIR…")
         missing = [str(each) for each in options.corpus if not each.is_dir()]
         if missing:
-            raise CodespecError(f"{', '.join(missing)}: no such folder")
+            raise CodespecError(f"{', '.join(missing)}: no such folder; --corpus takes folders of source files")
         corpus.build(options.corpus, out)
     return corpus.load(out)
 

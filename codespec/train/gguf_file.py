@@ -229,7 +229,9 @@ def load_llama(path: Path) -> Llama:
     def value(key: str) -> float:
         field = reader.fields.get(f"llama.{key}")
         if field is None:
-            raise CodespecError(f"{path}: it has no llama.{key}")
+            raise CodespecError(
+                f"{path}: it has no llama.{key}, and only models of the Llama architecture can be trained"
+            )
         return float(field.contents())
 
     architecture = reader.fields["general.architecture"].contents()

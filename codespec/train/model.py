@@ -100,9 +100,9 @@ class Block(nn.Module):
 class Llama(nn.Module):
     """Token ids [B, T] to logits [B, T, V]; input and output embeddings are tied.
 
-    Embeddings are of unit scale, so that what the blocks add does not drown them, and the last normalisation
-    is scaled down by ``output_scale``, so that the tie does not make the model repeat its input at first; a GGUF
-    holds the product as its weight.
+    Embeddings are of unit scale, so that what the blocks add does not drown them. The last normalisation is scaled
+    down by ``output_scale``, or the tie would make the model repeat its input at first. A GGUF holds the product as its
+    weight.
     """
 
     def __init__(self, shape: ModelShape) -> None:

@@ -78,8 +78,8 @@ class EditModel:
         return engine is None or engine.measure(go_on)
 
     def status(self) -> dict[str, Any]:
-        """``state`` (``not loaded``, ``loading``, ``ready``, ``failed``), and of a loaded model its name, the memory
-        that it takes by itself, in MiB, how many edits were predicted, and why there was no edit the last time."""
+        """``state``: ``not loaded``, ``loading``, ``ready`` or ``failed``. Of a loaded model also its name, its own
+        memory in MiB, how many edits it predicted, and why it predicted none the last time."""
         engine = self._engine()
         if engine is None:
             return {"state": self._state()}

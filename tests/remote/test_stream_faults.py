@@ -137,7 +137,7 @@ def test_it_does_not_end(faulty, engine, kind):
 
 def test_it_says_nothing_without_end(faulty, engine, kind):
     faulty.answers = [endless(b"\n" if kind == "ollama" else b": ping\n\n")]
-    with pytest.raises(Away, match="streams no text"):
+    with pytest.raises(Away, match="sends events without text"):
         said(engine)
     assert faulty.closed.wait(5)
 

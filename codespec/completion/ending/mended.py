@@ -81,8 +81,8 @@ def _innermost(brackets: Sequence[tuple[int, str]], offset: int, count: int) -> 
 class _Mending:
     """Pairs the brackets of a document from its beginning to its end.
 
-    Where code is indented, a line after the cursor that stands no deeper than the one with an open bracket is outside
-    of it, and a line that begins with a closing bracket stands as deep as that of its opening one.
+    Indentation tells which bracket was left open. A line after the cursor is outside of a bracket if it stands no
+    deeper than the bracket's line. A closing bracket that begins a line stands as deep as the line of its opening one.
     """
 
     def __init__(self, text: str, offset: int, alone: bool, owed: Container[int] = ()) -> None:

@@ -1,9 +1,9 @@
 """JSON Schema (drafts 4, 6, 7, 2019-09 and 2020-12) to a schema that llguidance compiles and enforces.
 
 llguidance refuses many keywords, and takes some without enforcing them. Here every schema is rewritten first:
-references are resolved, what has an equivalent in supported keywords is replaced by it (``not``, ``if``, ``oneOf``,
-``dependentRequired`` …, see ``json_logic``), annotations are dropped, and what remains is an error that names the
-keyword by its JSON pointer.
+references are resolved and annotations dropped. ``not``, ``if``, ``oneOf``, ``dependentRequired`` and others become
+keywords that llguidance enforces (``json_logic``). A keyword without such an equivalent is an error, which names it by
+its JSON pointer.
 """
 
 from __future__ import annotations

@@ -57,7 +57,9 @@ def rendered(
     except Exception as error:  # whatever a template does: it is part of the model file
         raise CodespecError(f"the model's chat template refuses these messages: {_reason(error)}") from None
     if len(text) > LONGEST:
-        raise CodespecError("the conversation is too long")
+        raise CodespecError(
+            f"the conversation has {len(text):,} characters, more than the {LONGEST:,} that are read: send fewer"
+        )
     return text.removeprefix(chat.beginning) if chat.beginning else text
 
 

@@ -187,9 +187,11 @@ async def clear_learnt(ls: CodespecServer, *arguments: Any) -> None:
 
 
 async def choices(ls: CodespecServer, *arguments: Any) -> dict[str, Any]:
-    """The possible choices: installed ``models``, as ``codespec models list --json`` has them, each with the ``role``
-    that it was made for (``target``, which may draft for a larger one, ``draft``, or ``edit``) and the ``value`` that
-    settings take; the names of ``grammars``."""
+    """What an editor offers to choose from: installed ``models`` and the names of ``grammars``.
+
+    Models are as ``codespec models list --json`` has them. Each has the ``role`` that it was made for and the ``value``
+    that settings take. A ``target`` may draft for a larger one; the other roles are ``draft`` and ``edit``.
+    """
     try:
         found = json.loads(await run("models", "list", "--json"))
     except (CodespecError, OSError, ValueError) as error:

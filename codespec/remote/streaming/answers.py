@@ -75,12 +75,12 @@ class Answers:
                     raise Aborted
                 silent = 0 if piece is not None and (piece.text or piece.end) else silent + 1
                 if silent > MOST_SILENT:
-                    raise Away(f"{self._host} streams no text")
+                    raise Away(f"{self._host} sends events without text; is `remote.kind` right?")
                 if piece is not None:
                     ended = ended or bool(piece.end)
                     yield piece
         if not ended:
-            raise Away(f"{self._host}: the stream broke off")
+            raise Away(f"{self._host}: the answer broke off; the engine's own log may say why")
 
     def _simpler(self, asked: Asked, error: RemoteError) -> Asked | None:
         """The same asked for with less, where that is what the engine refused; None where it is not."""

@@ -263,9 +263,9 @@ def _written(node: Node) -> str:
 def _class(found: Characters) -> str:
     """A character, or a class of them.
 
-    Of a class with all control characters (but perhaps the line break) llguidance takes a quote and a backslash for
-    members, wherever it is part of an alternative, since JSON writes all of these with a backslash. So NUL is left out
-    of classes without these two.
+    JSON writes control characters, quotes and backslashes with a backslash. Where a class is part of an alternative and
+    has all control characters (but perhaps the line break), llguidance takes quote and backslash for members, too. So
+    NUL is left out of classes without these two.
     """
     if found.known:
         ranges = found.plain()
