@@ -24,6 +24,9 @@ from codespec.worker.jobs import Job
 if TYPE_CHECKING:
     from codespec.http.metrics import Metrics
 
+_LOOK_S = 0.005
+"""Between two looks for what was written."""
+
 
 @dataclass(eq=False)
 class Ticket:
@@ -31,21 +34,27 @@ class Ticket:
 
     Attributes:
         client: takes turns with the others.
+        written: pieces that the decode thread has written and the event loop has not looked at.
+        watched: whether the event loop will look for more without being told.
         events: pieces, then the totals or what went wrong.
         came: in seconds of ``monotonic``.
-        answered: whether a piece has come.
+        answered: whether a piece was written.
+        told: whether a piece was handed over.
         unwanted: whether nobody waits for the answer any more.
     """
 
     client: str
     order: Order
     work: Writing
+    written: deque[Piece] = field(default_factory=deque)
+    watched: bool = False
     events: asyncio.Queue[Piece | Totals | Exception] = field(default_factory=asyncio.Queue)
     came: float = field(default_factory=monotonic)
     job: Job | None = None
     over: bool = False
     unwanted: bool = False
     answered: bool = False
+    told: bool = False
 
 
 class FairQueue:
@@ -148,8 +157,11 @@ class FairQueue:
     def _job(self, ticket: Ticket) -> Callable[[Completer, Cancel], Totals]:
         def run(completer: Completer, cancel: Cancel) -> Totals:
             def emit(piece: Piece) -> None:
-                first, ticket.answered = not ticket.answered, True
-                self._post(self._arrived, ticket, piece, first)
+                ticket.answered = True
+                ticket.written.append(piece)
+                if not ticket.watched:
+                    ticket.watched = True
+                    self._post(self._watch, ticket)
                 self._between(completer.engine)
 
             try:
@@ -168,11 +180,30 @@ class FairQueue:
         with suppress(RuntimeError):  # the loop is closed: nobody listens
             self._loop.call_soon_threadsafe(function, *arguments)
 
-    def _arrived(self, ticket: Ticket, piece: Piece, first: bool) -> None:
-        if first:
+    def _watch(self, ticket: Ticket) -> None:
+        """Hand over what was written, and look again soon: waking the event loop and the client for every token of a
+        small model takes as long as a tenth of its pass."""
+        if self._hand_over(ticket):
+            assert self._loop is not None
+            self._loop.call_later(_LOOK_S, self._watch, ticket)
+            return
+        ticket.watched = False
+        if ticket.written:  # by the decode thread, which did not know yet
+            ticket.watched = True
+            self._watch(ticket)
+
+    def _hand_over(self, ticket: Ticket) -> bool:
+        """Whether there was anything."""
+        if not ticket.written:
+            return False
+        if not ticket.told:
+            ticket.told = True
             self._metrics.first(monotonic() - ticket.came)
-        if not ticket.over:
-            ticket.events.put_nowait(piece)
+        while ticket.written:
+            piece = ticket.written.popleft()
+            if not ticket.over:
+                ticket.events.put_nowait(piece)
+        return True
 
     def _ended(self, ticket: Ticket, job: Job) -> None:
         future: Any = job.future
@@ -180,6 +211,7 @@ class FairQueue:
         if result is None and job.overtaken and not ticket.unwanted:
             self._submit(ticket)  # behind the editor's request
             return
+        self._hand_over(ticket)
         ticket.over = True
         ticket.events.put_nowait(result if result is not None else unloaded())
         if self._running is ticket:

@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 Event: TypeAlias = "Piece | Totals | Exception"
 DONE = b"data: [DONE]\n\n"
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 _AT_A_TIME = 64
 """Events that are written at once."""
 _OF_A_TOKEN = 100
@@ -56,7 +57,7 @@ def event(data: Any) -> bytes:
 
 def compact(data: Any) -> bytes:
     """JSON without blanks, in ASCII."""
-    return json.dumps(data, separators=(",", ":")).encode()
+    return _ENCODER.encode(data).encode()
 
 
 class Answer:
