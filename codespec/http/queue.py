@@ -7,7 +7,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from codespec.completion.completer import Completer
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.005
 """Between two looks for what was written."""
+_LEFT_S = 0.0004
+"""For which the decode thread leaves its CPU to the event loop after the first piece: otherwise threads that compute on
+all CPUs hold it up for 2 ms."""
 
 
 @dataclass(eq=False)
@@ -157,11 +160,13 @@ class FairQueue:
     def _job(self, ticket: Ticket) -> Callable[[Completer, Cancel], Totals]:
         def run(completer: Completer, cancel: Cancel) -> Totals:
             def emit(piece: Piece) -> None:
-                ticket.answered = True
+                first, ticket.answered = not ticket.answered, True
                 ticket.written.append(piece)
                 if not ticket.watched:
                     ticket.watched = True
                     self._post(self._watch, ticket)
+                if first:
+                    sleep(_LEFT_S)
                 self._between(completer.engine)
 
             try:

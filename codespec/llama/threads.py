@@ -20,6 +20,7 @@ LOOK_S = 0.12
 """Seconds between two looks at least: systems count in hundredths of a second."""
 STALE_S = 1.0
 """After a longer time what was computed in it says little about now."""
+_IDLE = 0.5  # CPUs that others use
 FEW = 33
 """Tokens of the longest pass that verifies a proposal."""
 LONG_S = 1.5
@@ -34,12 +35,14 @@ class CpuLoad:
     def __init__(self) -> None:
         self._cpus = own_cpus()
         self._then = self._now()
+        self._latest = math.inf
 
     def others(self) -> float | None:
         """How many CPUs other programs kept busy since the last call, on average; None where that was too short ago.
 
-        After a longer pause no more than want a CPU at this moment, where the system says so: what ended in the pause
-        does not count, nor does a program that has just begun, such as the one that asks.
+        A pause of this process tells less. Where nothing else computed before it, None: what computed in the pause need
+        not do so now. Else, and after a long pause, no more than want a CPU at this moment, where the system says so:
+        what has ended does not count, nor does what has just begun, such as the program that asks.
         """
         seconds = perf_counter() - self._then[0]
         if seconds < LOOK_S:
@@ -47,7 +50,11 @@ class CpuLoad:
         (then, idle, own), self._then = self._then, self._now()
         now, idle_now, own_now = self._then
         used = max(0.0, len(self._cpus) - (idle_now - idle + own_now - own) / (now - then))
-        return used if seconds <= STALE_S else min(used, self._waiting())
+        paused = own_now - own < seconds / 2
+        if paused and seconds <= STALE_S and self._latest < _IDLE:
+            return None
+        self._latest = min(used, self._waiting()) if paused or seconds > STALE_S else used
+        return self._latest
 
     def _now(self) -> tuple[float, float, float]:
         """Seconds of the clock, that the CPUs were idle, and that this process computed."""

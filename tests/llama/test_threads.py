@@ -41,6 +41,15 @@ def looked(load: CpuLoad) -> float | None:
     return load.others()
 
 
+def compute(load: CpuLoad) -> float | None:
+    """What is said of others while this process computes."""
+    load.others()
+    began = time.perf_counter()
+    while time.perf_counter() - began < 4 * LOOK_S:
+        pass
+    return load.others()
+
+
 def test_others_are_seen_at_once_and_own_work_is_not_others() -> None:
     cpus = len(own_cpus())
     load = CpuLoad()
@@ -48,11 +57,7 @@ def test_others_are_seen_at_once_and_own_work_is_not_others() -> None:
         seen = looked(load)
     assert seen is not None
     assert seen > 0.5 * cpus
-    load.others()
-    began = time.perf_counter()
-    while time.perf_counter() - began < 4 * LOOK_S:
-        pass
-    mine = load.others()
+    mine = compute(load)
     assert mine is not None
     assert mine < seen, "what this process computes is nobody else's"
 
@@ -61,6 +66,15 @@ def test_a_look_takes_some_time_apart() -> None:
     load = CpuLoad()
     time.sleep(1.5 * LOOK_S)
     load.others()
+    assert load.others() is None
+
+
+def test_what_computed_in_a_pause_need_not_compute_now() -> None:
+    load = CpuLoad()
+    if (seen := compute(load)) is None or seen >= 0.5:
+        pytest.skip("other programs compute")
+    with busy(len(own_cpus())):
+        time.sleep(4 * LOOK_S)
     assert load.others() is None
 
 
