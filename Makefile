@@ -30,7 +30,7 @@ LLAMA := llama-cpp-python==0.3.36
 # Layers of a model may go to other machines (docs/remote.md), which is off by default in llama.cpp.
 LLAMA_FLAGS := -DCMAKE_CXX_FLAGS='-fno-tree-dse -fno-dse' -DLLAVA_BUILD=OFF -DGGML_RPC=ON
 
-.PHONY: demo test test-train test-editors test-tools llama-server rpc-server test-vllm judges fuzz attack lint format docs release release-check serve clean
+.PHONY: demo test test-quick test-train test-editors test-tools llama-server rpc-server test-vllm judges fuzz attack lint format docs release release-check serve clean
 
 # The settings stay as they are. Without a network, or a mirror of packages, the embedded model answers.
 DEMO = smollm2-135m
@@ -51,6 +51,12 @@ WORKERS ?= 2
 test: $(VENV)/installed-test $(VENV)/json-schema-suite
 	@$(BIN)/python tests/real_model.py
 	$(BIN)/python -m pytest -m "not tools" --numprocesses $(WORKERS) --dist loadfile
+
+# For a first look, in less than two minutes: the parts that have no process and no server.
+QUICK := tests/speculative tests/contract tests/syntax tests/completion/ending tests/early_errors tests/grammar/lark tests/test_config.py tests/test_docs.py \
+	tests/test_imports.py tests/test_languages_in_one_place.py
+test-quick: $(VENV)/installed-test
+	$(BIN)/python -m pytest -m "not tools and not slow" --numprocesses $(WORKERS) --dist loadfile $(QUICK)
 
 test-tools: llama-server judges
 	@$(BIN)/python tests/real_model.py

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,15 @@ _LEAST_NICE = 19
 _SETTLE_S = 1.5  # until what was started computes
 _PROMPT = 96  # tokens
 _TOKENS = 16
+_WHAT = ("reading", "alone", "drafted")
 
 
 def run(target: Path, paths: list[Path], samples: int, command: str, out: Path | None) -> int:
     """Measure, print a table, write ``busy.json`` under ``out``.
 
     Beside nothing, one and two processes that compute without end, one of the lowest priority, and a shell command that
-    is begun again and again, each in turn and the idle machine before each. The same texts are continued by the target
-    alone and with its drafts, with a number of threads that follows the load and with all of them.
+    is begun again and again, each in turn and the idle machine before each. The same texts are read, and continued by
+    the target alone and with its drafts: with the number of threads that codespec chooses, with one, and with all.
 
     Raises:
         CodespecError: the target cannot be loaded, or there is no file.
@@ -52,23 +53,26 @@ def run(target: Path, paths: list[Path], samples: int, command: str, out: Path |
         loads[command] = [(("sh", "-c", f"while true; do {command}; done"), 0)]
     rows: list[dict[str, Any]] = []
     language = by_path("x.py")
-    with closing(LocalEngine(target)) as follows, closing(LocalEngine(target, threads=os.cpu_count() or 1)) as fixed:
-        for engine in (follows, fixed):
+    with ExitStack() as stack:
+        numbers = {"chosen": 0, "one": 1, "all": os.cpu_count() or 1}
+        engines = {
+            each: stack.enter_context(closing(LocalEngine(target, threads=count))) for each, count in numbers.items()
+        }
+        for engine in engines.values():
             engine.drafts.choose(engine.drafts.find("auto", language))
             engine.measure(lambda: True)
-        engines = {"follow": follows, "all": fixed}
-        for name, processes in loads.items():
+        for turn, (name, processes) in enumerate(loads.items()):
             chooser = random.Random(7)
-            prompts = [_prompt(follows, chooser.choice(texts), chooser) for _ in range(samples)]
+            prompts = [_prompt(engines["chosen"], chooser.choice(texts), chooser) for _ in range(samples)]
             say(f"idle, then {name}")
-            idle = {each: _sample(engine, prompts) for each, engine in engines.items()}
+            idle = {each: _sample(engine, prompts, 2 * turn) for each, engine in engines.items()}
             with running(processes):
-                busy = {each: _sample(engine, prompts) for each, engine in engines.items()}
+                busy = {each: _sample(engine, prompts, 2 * turn + 1) for each, engine in engines.items()}
             say("")
             for each in engines:
-                for drafts in (False, True):
-                    row = {"load": name, "threads": each, "drafts": drafts, "idle": idle[each][drafts]}
-                    rows.append({**row, "busy": busy[each][drafts]})
+                for what in _WHAT:
+                    row = {"load": name, "threads": each, "what": what, "idle": idle[each][what]}
+                    rows.append({**row, "busy": busy[each][what]})
                     _print(rows[-1])
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
@@ -82,16 +86,19 @@ def _prompt(engine: LocalEngine, text: str, chooser: random.Random) -> list[int]
     return tokens[max(0, end - _PROMPT) : end]
 
 
-def _sample(engine: LocalEngine, prompts: Sequence[list[int]]) -> dict[bool, list[float]]:
-    """Milliseconds a token of each continuation, without the drafts and with them."""
-    found: dict[bool, list[float]] = {False: [], True: []}
+def _sample(engine: LocalEngine, prompts: Sequence[list[int]], turn: int) -> dict[str, list[float]]:
+    """Milliseconds a token of reading each prompt, and of each continuation without the drafts and with them."""
+    found: dict[str, list[float]] = {each: [] for each in _WHAT}
     for prompt in prompts:
-        for drafts in found:
+        began = time.perf_counter()
+        read = engine.prefill([turn, *prompt])  # which it does not know yet
+        found["reading"].append((time.perf_counter() - began) * 1e3 / read)
+        for what, drafts in (("alone", False), ("drafted", True)):
             engine.prefill(prompt)
             began = time.perf_counter()
             chunks = engine.generate(prompt, None, Sampling(), Limits(max_tokens=_TOKENS), None, drafts, "python")
             count = sum(len(chunk.round.tokens) for chunk in chunks if chunk.round is not None)
-            found[drafts].append((time.perf_counter() - began) * 1e3 / max(1, count))
+            found[what].append((time.perf_counter() - began) * 1e3 / max(1, count))
     return found
 
 
@@ -121,7 +128,7 @@ def _print(row: dict[str, Any]) -> None:
     before, now = statistics.median(idle), statistics.median(busy)
     tail = sorted(busy)[int(0.95 * (len(busy) - 1))] / sorted(idle)[int(0.95 * (len(idle) - 1))]
     print(
-        f"{row['load']:24} threads {row['threads']:6} {'drafted' if row['drafts'] else 'alone':8} "
-        f"idle {before:7.1f} ms a token, busy {now:7.1f}: {now / before:5.2f} x, 95 % {tail:5.2f} x",
+        f"{row['load']:24} threads {row['threads']:6} {row['what']:8} "
+        f"idle {before:7.2f} ms a token, busy {now:7.2f}: {now / before:5.2f} x, 95 % {tail:5.2f} x",
         flush=True,
     )

@@ -158,7 +158,7 @@ class NativeContext:
     @property
     def crowded(self) -> bool:
         """Whether other programs leave too few CPUs for all threads."""
-        return self.follows is not None and self.follows.left < self.threads
+        return self.follows is not None and self.follows.left() < self.threads
 
     def _decode(self, batch: Any, rows: int) -> int:
         """llama.cpp's status of a pass with as many threads as are best now."""

@@ -94,7 +94,6 @@ class Threads:
         self._tried: list[float] = []  # how much longer passes with it took, as logs
         self._wait = self._often = _SOON  # passes until the next try, and between them
 
-    @property
     def left(self) -> int:
         """As many as other programs leave CPUs for; takes 60 µs eight times a second, else next to nothing."""
         others = self._others()
@@ -109,7 +108,7 @@ class Threads:
 
     def count(self, tokens: int) -> int:
         """Threads for the next forward pass, over so many tokens."""
-        left = self.left
+        left = self.left()
         if tokens > FEW and tokens * self._seconds_a_token > LONG_S:
             return self._most
         if tokens > FEW or left == 1:
