@@ -22,6 +22,7 @@ from codespec.engine.draft_models import Loaded, OwnHeads
 from codespec.files import StrPath
 from codespec.languages import Language
 from codespec.llama.context import Context
+from codespec.llama.defaults import draft_threads
 from codespec.llama.devices import ResolvedSetting, gpu_layers
 from codespec.llama.model import LlamaVocabulary, Model
 from codespec.models.index import best_draft
@@ -116,17 +117,18 @@ class DraftFiles:
             return OwnHeads(self._target.model, context, own, RunningCosts(), placed, Adapters(context))
         placed = gpu_layers(self._gpu_layers, path, self._target.length, exact=self._target.exact)
         model = Model(path, gpu_layers=int(placed.value), progress=lambda _: go_on())
+        threads = self._threads or draft_threads(model)
         try:
             different = first_difference(vocabulary, model.vocabulary)
             tokens = targets_tokens(model, vocabulary) if different is not None else None
             if different is None or tokens is not None:
-                context = Context(model, context_length=self._target.length, threads=self._threads)
+                context = Context(model, context_length=self._target.length, threads=threads)
                 own = self._in_targets_tokens(model, self._wrap(context.sequence(), "draft"), tokens)
                 costs = ModelCosts(context, 1, self._profiles)
                 return Loaded(model, context, own, costs.running, placed, Adapters(context), costs)
             # The same text may take more tokens than the target's; beyond its training the model would guess badly.
             length = min(self._target.length, model.trained_context)
-            context = Context(model, context_length=length, threads=self._threads)
+            context = Context(model, context_length=length, threads=threads)
         except CodespecError:
             model.close()
             raise

@@ -64,6 +64,15 @@ def first_threads(model: Model, most: int) -> int:
     return 1 if model.parameter_count < ONE_THREAD_BELOW else most
 
 
+def draft_threads(model: Model) -> int:
+    """Threads of a draft model: one of a small one, else 0, which is ``default_threads``.
+
+    A second one saves a quarter of a pass of 0.3 ms. But it waits for the next pass without sleeping; where two CPUs
+    are one core, the code between two passes then takes twice as long.
+    """
+    return 1 if model.parameter_count < ONE_THREAD_BELOW else 0
+
+
 def check_memory(model: Model, length: int) -> None:
     """Refuse a context that the machine's memory cannot hold, before the system kills the process over it.
 

@@ -23,8 +23,6 @@ STALE_S = 1.0
 _IDLE = 0.5  # CPUs that others use
 FEW = 33
 """Tokens of the longest pass that verifies a proposal."""
-LONG_S = 1.5
-"""A prefill that takes longer takes all threads."""
 _TRIES, _SOON, _SELDOM = 5, 4, 512  # passes that try another number before it is judged, and passes between them
 _GAIN, _MUCH, _MOST_MORE = 0.04, 0.25, 0.5  # logs of times: a number with which a pass takes much longer is given up
 
@@ -73,9 +71,8 @@ class CpuLoad:
 class Threads:
     """The number of threads of one context's forward passes.
 
-    Passes over many tokens, a prefill, take as many as other programs leave CPUs for; where they are long, all: a
-    thread then computes longer between two waits than it waits. Passes over a few take no more than others leave, and
-    among numbers twice or half as large the one that was fastest: from time to time a pass tries another.
+    Passes over many tokens, a prefill, take as many as other programs leave CPUs for. Passes over a few take no more
+    than that, and among numbers twice or half as large the fastest one: from time to time a pass tries another.
 
     Args:
         most: threads on an idle machine.
@@ -88,7 +85,6 @@ class Threads:
         self._left = self._most = most
         self._best = first
         self._cpus, self._others = cpus, load
-        self._seconds_a_token = 0.0  # of the last prefill
         self._usual: dict[int, list[float | None]] = {}  # log of seconds, by threads and tokens
         self._larger = True  # whether a larger number is tried, or a smaller one
         self._tried: list[float] = []  # how much longer passes with it took, as logs
@@ -109,8 +105,6 @@ class Threads:
     def count(self, tokens: int) -> int:
         """Threads for the next forward pass, over so many tokens."""
         left = self.left()
-        if tokens > FEW and tokens * self._seconds_a_token > LONG_S:
-            return self._most
         if tokens > FEW or left == 1:
             return left
         self._wait -= 1
@@ -125,7 +119,6 @@ class Threads:
     def took(self, tokens: int, threads: int, seconds: float) -> None:
         """A pass over so many tokens with ``count``'s number of threads took ``seconds``."""
         if tokens > FEW:
-            self._seconds_a_token = seconds / tokens
             return
         taken = math.log(max(seconds, 1e-7))
         times = self._times()

@@ -95,13 +95,6 @@ def test_they_come_back_when_the_others_are_gone() -> None:
     assert [threads.count(FEW + 1) for _ in range(4)] == [1, 1, 1, 2]
 
 
-def test_a_long_prefill_takes_all() -> None:
-    threads = Threads(4, 4, lambda: 3.0, 4)
-    assert passes(threads, lambda count: 0.9, 2, tokens=100) == [1, 1]
-    assert threads.count(200) == 4
-    assert threads.count(1) == 1
-
-
 def passes(threads: Threads, seconds: Callable[[int], float], count: int, tokens: int = 1) -> list[int]:
     """Threads of so many passes, which take ``seconds`` with a number of threads."""
     taken = []
