@@ -50,7 +50,7 @@ def default_threads(model: Model, follows: bool) -> ResolvedSetting:
         follows: whether passes take fewer where that is faster; else a small model gets one.
     """
     most = max(1, min(8, len(own_cpus())))
-    if not follows and first_threads(model, most) < most:
+    if not follows and _small(model):
         return ResolvedSetting(1, "the model is small: more gain little, and lose much on a busy machine")
     return ResolvedSetting(most, "as many as there are CPUs, 8 at most")
 
@@ -61,7 +61,7 @@ def first_threads(model: Model, most: int) -> int:
     At 8M parameters a second thread gains at most a factor of 1.5. Where a busy machine keeps one of two threads
     waiting at each of 250 barriers it costs a factor of 70 (1.6 ms and 110 ms a token, measured).
     """
-    return 1 if model.parameter_count < ONE_THREAD_BELOW else most
+    return 1 if _small(model) else most
 
 
 def draft_threads(model: Model) -> int:
@@ -70,7 +70,11 @@ def draft_threads(model: Model) -> int:
     A second one saves a quarter of a pass of 0.3 ms. But it waits for the next pass without sleeping; where two CPUs
     are one core, the code between two passes then takes twice as long.
     """
-    return 1 if model.parameter_count < ONE_THREAD_BELOW else 0
+    return 1 if _small(model) else 0
+
+
+def _small(model: Model) -> bool:
+    return model.parameter_count < ONE_THREAD_BELOW
 
 
 def check_memory(model: Model, length: int) -> None:

@@ -2,8 +2,8 @@
 
 The threads of a forward pass wait for each other some hundred times. Where one of them shares its CPU with a compiler,
 every such wait may last as long as the compiler's turn, and the pass takes several times what one thread less takes.
-In a small model the waits alone take longer than what another thread saves, so now and then a pass tries another
-number.
+In a small model the waits alone may take longer than what another thread saves. Which number is fastest depends on the
+machine, so now and then a pass tries another.
 """
 
 from __future__ import annotations
