@@ -86,8 +86,8 @@ class Target(Protocol):
         """Another sequence that shares this one's tokens so far; close it after use."""
         ...
 
-    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
-        """Append a token to each of several sequences of this model, in one pass; float32 [len(forks), V].
+    def decode_each(self, forks: Sequence[Target], tokens: Sequence[Sequence[int]]) -> Logits:
+        """Append tokens to each of several sequences of this model, in one pass; float32 [all tokens, V].
 
         Raises:
             ContextFull, CodespecError, Aborted: as ``decode``; every sequence is as before the call.

@@ -118,13 +118,13 @@ class TableTarget:
         self.forks.append(other)
         return other
 
-    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
+    def decode_each(self, forks: Sequence[Target], tokens: Sequence[Sequence[int]]) -> Logits:
         self.passes += 1
         if self.abort_at:
             raise Aborted
-        if sum(fork.n_past + 1 for fork in forks) > self.n_ctx:
+        if sum(fork.n_past + len(each) for fork, each in zip(forks, tokens, strict=True)) > self.n_ctx:
             raise ContextFull("no cells left")
-        rows = [fork.decode([token]).copy() for fork, token in zip(forks, tokens, strict=True)]
+        rows = [fork.decode(each).copy() for fork, each in zip(forks, tokens, strict=True)]
         return np.concatenate(rows)
 
     def close(self) -> None:

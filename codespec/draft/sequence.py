@@ -13,12 +13,16 @@ class HeldSequence:
     Args:
         target: the sequence; nobody else may decode into it.
         held: the tokens that it holds already, where it was forked or restored.
+
+    Attributes:
+        target: may be replaced by another one that holds as many tokens.
+        tokens: that it holds.
     """
 
     def __init__(self, target: Target, held: Sequence[int] = ()) -> None:
         if len(held) > target.n_past:
             raise ValueError(f"{len(held)} tokens said to be held, the sequence has {target.n_past}")
-        self._target = target
+        self.target = target
         self.tokens = list(held)
 
     def bring_to(self, tokens: Sequence[int]) -> tuple[Logits, int]:
@@ -65,18 +69,25 @@ class HeldSequence:
 
     def extend(self, tokens: Sequence[int], last: int | None = None) -> Logits:
         """``Target.decode``."""
-        logits = self._target.decode(tokens, last)
+        logits = self.target.decode(tokens, last)
         self.tokens.extend(tokens)
+        return logits
+
+    def extend_each(self, others: Sequence[HeldSequence], tokens: Sequence[Sequence[int]]) -> Logits:
+        """``Target.decode_each``."""
+        logits = self.target.decode_each([each.target for each in others], tokens)
+        for each, own in zip(others, tokens, strict=True):
+            each.tokens.extend(own)
         return logits
 
     def fork(self) -> Target:
         """``Target.fork``."""
-        return self._target.fork()
+        return self.target.fork()
 
     def rollback(self, count: int) -> None:
         """Hold only the first ``count`` tokens, if there are more."""
-        if count < self._target.n_past:
-            self._target.rollback(count)
+        if count < self.target.n_past:
+            self.target.rollback(count)
         del self.tokens[count:]
 
 

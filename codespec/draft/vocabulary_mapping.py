@@ -28,7 +28,7 @@ class ResizedVocabularyTarget(WrappedTarget):
         """``Target.fork``."""
         return ResizedVocabularyTarget(self._target.fork(), self._width)
 
-    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
+    def decode_each(self, forks: Sequence[Target], tokens: Sequence[Sequence[int]]) -> Logits:
         """``Target.decode_each``."""
         inner = [each._target if isinstance(each, ResizedVocabularyTarget) else each for each in forks]
         return self._fitted(self._target.decode_each(inner, tokens))
@@ -71,9 +71,9 @@ class TrimmedVocabularyTarget(ResizedVocabularyTarget):
         """``Target.fork``."""
         return TrimmedVocabularyTarget(self._target.fork(), self._all, self._width, self._lacking)
 
-    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
+    def decode_each(self, forks: Sequence[Target], tokens: Sequence[Sequence[int]]) -> Logits:
         """``Target.decode_each``."""
-        return super().decode_each(forks, [self._own[token] for token in tokens])
+        return super().decode_each(forks, [[self._own[token] for token in each] for each in tokens])
 
     def _fitted(self, logits: Logits) -> Logits:
         if len(logits) > len(self._fitted_logits):

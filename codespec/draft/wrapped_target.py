@@ -26,7 +26,7 @@ class WrappedTarget:
     def fork(self) -> Target:
         return self._target.fork()
 
-    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
+    def decode_each(self, forks: Sequence[Target], tokens: Sequence[Sequence[int]]) -> Logits:
         return self._target.decode_each(forks, tokens)
 
     def close(self) -> None:

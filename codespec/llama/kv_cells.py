@@ -16,6 +16,8 @@ from codespec.protocols import CodespecError
 PARTIAL_ONLY = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
 SMALL = 4 << 20
 """Bytes of a cache below which its memory is the heap's."""
+_HEAD, _COUNT = 8, 4
+"""Bytes of what saved cells begin with, and of a number of streams or cells behind it."""
 SPARES = 4
 """Copies of states whose memory is kept for the next ones."""
 
@@ -25,10 +27,11 @@ class KvCells:
 
     Args:
         pointer: of the ``llama_context``.
+        streams: arrays that the cells lie in: one for all sequences, or one for each.
     """
 
-    def __init__(self, pointer: Any) -> None:
-        self._api, self._pointer = library(), pointer
+    def __init__(self, pointer: Any, streams: int = 1) -> None:
+        self._api, self._pointer, self._streams = library(), pointer, streams
         self._memory = self._api.llama_get_memory(pointer)
         self._spare: list[npt.NDArray[np.uint8]] = []
 
@@ -41,14 +44,25 @@ class KvCells:
         self._api.llama_memory_seq_cp(self._memory, source, target, 0, -1)
 
     def save(self, sequence_id: int) -> npt.NDArray[np.uint8]:
-        """A copy of the cells of a sequence, for ``restore``; uint8 [bytes]."""
+        """A copy of the cells of a sequence, for ``restore``, in this context or another one; uint8 [bytes]."""
         data = _pages(self._api.llama_state_seq_get_size(self._pointer, sequence_id))
         written = self._api.llama_state_seq_get_data(self._pointer, _bytes(data), data.nbytes, sequence_id)
-        return data[:written]
+        data = data[:written]
+        if self._streams > 1:
+            # llama.cpp writes a head, the number of streams, and for each the cells of the sequence: those of others
+            # have none.
+            head, after = data[:_HEAD].copy(), _COUNT * (self._streams - 1 - sequence_id)
+            data = data[_COUNT * sequence_id : written - after]
+            data[:_HEAD] = head
+            data[_HEAD : _HEAD + _COUNT] = _count(1)
+        return data
 
     def restore(self, sequence_id: int, data: npt.NDArray[np.uint8]) -> bool:
         """Fill an empty sequence with what ``save`` returned; False, and it stays empty, where there is no room or
         llama.cpp does not take the data."""
+        if self._streams > 1:
+            others = np.zeros(_COUNT * (self._streams - 1), np.uint8)
+            data = np.concatenate([data[:_HEAD], _count(self._streams), data[_HEAD + _COUNT :], others])
         if self._api.llama_state_seq_set_data(self._pointer, _bytes(data), data.nbytes, sequence_id):
             return True
         self.remove(sequence_id)
@@ -77,6 +91,10 @@ class KvCells:
         return bool(
             self._api.llama_state_seq_set_data_ext(self._pointer, _bytes(data), size, sequence_id, PARTIAL_ONLY)
         )
+
+
+def _count(number: int) -> npt.NDArray[np.uint8]:
+    return np.array([number], np.uint32).view(np.uint8)
 
 
 def _bytes(data: npt.NDArray[np.uint8]) -> Any:

@@ -225,6 +225,11 @@ class Model:
         return bool(api.llama_model_is_hybrid(p) or api.llama_model_is_recurrent(p))
 
     @cached_property
+    def sliding_window(self) -> int:
+        """Tokens that some of the layers look back at most; 0 where all look at all."""
+        return int(self._api.llama_model_n_swa(self.pointer))
+
+    @cached_property
     def kv_bytes_per_token(self) -> int:
         """Bytes of key and value cache that one token takes at 16 bits."""
         if self.recurrent:

@@ -34,6 +34,7 @@ class NativeContext:
         follows: chooses their number for each forward pass; None where it stays as it is.
         exact: whether logits are the same whatever the tokens are batched with.
         padded: ``fills_up``, and the prefill is cut at fixed places.
+        streams: arrays that the KV cells lie in: one for all sequences, or one for each.
 
     Attributes:
         fills_up: at least ``EXACT_MIN_ROWS`` rows are decoded at a time.
@@ -59,6 +60,7 @@ class NativeContext:
         follows: Threads | None,
         exact: bool,
         padded: bool,
+        streams: int,
     ) -> None:
         self._api = library()
         self.model, self.pointer, self.length, self.exact, self.padded = model, pointer, length, exact, padded
@@ -66,7 +68,7 @@ class NativeContext:
         self.batch_size = batch_size
         # Beside the tokens of a sequence there must be room for the rows that fill a pass up.
         self.room = length - (EXACT_MIN_ROWS - 1 if exact else 0)
-        self.cells = KvCells(pointer)
+        self.cells = KvCells(pointer, streams)
         self.snapshots = int(self._api.llama_n_rs_seq(pointer))
         self.threads, self.first_threads = threads, first_threads
         self.threads_now = self._usual_threads = first_threads
@@ -141,19 +143,23 @@ class NativeContext:
         self.on_decoded(sequence_id, position, count)
         return self._rows.logits(self.pointer, last)
 
-    def decode_rows(self, sequence_ids: Sequence[int], positions: Sequence[int], tokens: Sequence[int]) -> Logits:
-        """Decode one token at a position of each of several sequences, at most ``batch_size``; logits float32 [n, V].
+    def decode_rows(
+        self, sequence_ids: Sequence[int], positions: Sequence[int], tokens: Sequence[Sequence[int]]
+    ) -> Logits:
+        """Decode tokens from a position on of each of several sequences, ``batch_size`` together at most; logits of
+        all, float32 [n, V].
 
         Raises:
             Aborted, CodespecError: as ``decode_chunk``.
         """
         batch = self._rows.of_each(tokens, sequence_ids, positions)
-        status = self._decode(batch, len(tokens))
+        rows = sum(map(len, tokens))
+        status = self._decode(batch, rows)
         if status != 0:
             for sequence_id, position in zip(sequence_ids, positions, strict=True):
                 self.cells.remove(sequence_id, position)
             raise decode_failure(status, self.length)
-        return self._rows.logits(self.pointer, len(tokens))
+        return self._rows.logits(self.pointer, rows)
 
     @property
     def crowded(self) -> bool:

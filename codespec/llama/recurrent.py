@@ -191,7 +191,7 @@ class RecurrentSequence(LlamaSequence):
         self._begin = other._begin = self._done
         return other
 
-    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
+    def decode_each(self, forks: Sequence[Target], tokens: Sequence[Sequence[int]]) -> Logits:
         """As ``LlamaSequence.decode_each``, but in a pass for each.
 
         In one pass AMX computes the matrices of recurrent layers for the first sequence alone (llama.cpp of
@@ -199,7 +199,7 @@ class RecurrentSequence(LlamaSequence):
         """
         before = [fork.n_past for fork in forks]
         try:
-            return np.concatenate([fork.decode([token]).copy() for fork, token in zip(forks, tokens, strict=True)])
+            return np.concatenate([fork.decode(each).copy() for fork, each in zip(forks, tokens, strict=True)])
         except BaseException:
             for fork, n_past in zip(forks, before, strict=True):
                 fork.rollback(n_past)

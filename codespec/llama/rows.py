@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -60,13 +61,15 @@ class Rows:
             self._batch.n_tokens = rows
         return self._batch
 
-    def of_each(self, tokens: Sequence[int], sequence_ids: Sequence[int], positions: Sequence[int]) -> Any:
-        """The batch of one token for each of several sequences, with the logits of all."""
-        count = len(tokens)
+    def of_each(self, tokens: Sequence[Sequence[int]], sequence_ids: Sequence[int], positions: Sequence[int]) -> Any:
+        """The batch of tokens for each of several sequences, each from its position on, with the logits of all."""
+        count = sum(map(len, tokens))
         self._shape = (0, 0, 0, -1)
-        self._tokens[:count] = tokens
-        self._positions[:count] = positions
-        self._sequences[:count] = sequence_ids
+        self._tokens[:count] = list(chain.from_iterable(tokens))
+        places = (range(at, at + len(each)) for each, at in zip(tokens, positions, strict=True))
+        self._positions[:count] = list(chain.from_iterable(places))
+        owners = ([number] * len(each) for each, number in zip(tokens, sequence_ids, strict=True))
+        self._sequences[:count] = list(chain.from_iterable(owners))
         self._wanted[:count] = [1] * count
         self._batch.n_tokens = count
         return self._batch

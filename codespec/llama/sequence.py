@@ -105,8 +105,8 @@ class LlamaSequence:
         other._n_past = self._n_past
         return other
 
-    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
-        """Append a token to each of several sequences of this context, in one pass; logits float32 [len(forks), V].
+    def decode_each(self, forks: Sequence[Target], tokens: Sequence[Sequence[int]]) -> Logits:
+        """Append tokens to each of several sequences of this context, in one pass; logits float32 [all tokens, V].
 
         Raises:
             ContextFull, CodespecError, Aborted: as ``decode``; every sequence is as before the call.
@@ -115,13 +115,13 @@ class LlamaSequence:
         own = [fork for fork in forks if isinstance(fork, LlamaSequence) and fork.context is context]
         if len(own) != len(forks) or not own:
             raise ValueError("these are not sequences of one context")
-        if any(fork.n_past >= context.length for fork in own):
+        if any(fork.n_past + len(each) > context.length for fork, each in zip(own, tokens, strict=True)):
             raise ContextFull(f"the context of {context.length:,} tokens is full; set a larger `context`")
         if len(own) == 1:
-            return own[0].decode(tokens)
+            return own[0].decode(tokens[0])
         logits = context.decode_rows([fork.id for fork in own], [fork.n_past for fork in own], tokens)
-        for fork in own:
-            fork._n_past += 1
+        for fork, each in zip(own, tokens, strict=True):
+            fork._n_past += len(each)
         return logits
 
     def save(self) -> npt.NDArray[np.uint8]:

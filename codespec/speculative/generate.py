@@ -49,7 +49,7 @@ class Generator:
     time.
 
     Args:
-        target: the target's sequence; nobody else may decode into it.
+        target: the target's sequence; nobody else may decode into it. Or one with the tokens that it ``held``.
         draft: None decodes one token at a time.
         end_tokens: tokens that end a generation and are not part of the text.
         draft_length: how many tokens the draft may propose at a time.
@@ -65,6 +65,7 @@ class Generator:
 
     Attributes:
         draft: may be exchanged; counts from the next generation on.
+        sequence: of the target, with the tokens that it holds.
         token_ms: what a token of a prompt took lately, in milliseconds; 0 before one was read.
         statistics: of the current or last generation. ``grammar_ms`` (every call of either grammar state) lies
             inside ``draft_ms`` and ``verify_ms`` (target pass, choice of tokens, rollback).
@@ -72,7 +73,7 @@ class Generator:
 
     def __init__(
         self,
-        target: Target,
+        target: Target | HeldSequence,
         draft: Draft | None,
         end_tokens: frozenset[int],
         draft_length: int = 4,
@@ -85,7 +86,7 @@ class Generator:
     ) -> None:
         self._sampler, self._closer = sampler, closer
         self._steps, self._whole_steps = steps, whole_steps
-        self._sequence = HeldSequence(target, held)
+        self.sequence = target if isinstance(target, HeldSequence) else HeldSequence(target, held)
         self.draft = draft
         self._end_tokens = end_tokens
         self._length = FixedLength(draft_length)
@@ -99,17 +100,17 @@ class Generator:
     def reading(self) -> int | None:
         """The percentage that is read of the prompt that is being decoded, None while none is; from any thread."""
         whole = self._to_read
-        return min(100, 100 * len(self._sequence.tokens) // whole) if whole else None
+        return min(100, 100 * len(self.sequence.tokens) // whole) if whole else None
 
     @property
     def held(self) -> list[int]:
         """The tokens of the last prompt that the target holds."""
-        return self._sequence.tokens[: self._prompt]
+        return self.sequence.tokens[: self._prompt]
 
     def hold(self, tokens: Sequence[int]) -> None:
         """Go on with what the target holds now, which somebody else has put there; ends a generation that runs."""
         self.statistics = Statistics()
-        self._sequence.tokens = list(tokens)
+        self.sequence.tokens = list(tokens)
         self._prompt = len(tokens)
 
     def generate(
@@ -135,6 +136,19 @@ class Generator:
             CodespecError: an empty or too long prompt, settings out of range, a failed decode; from here or while
                 iterating. The KV cache stays usable; ``grammar`` may be further than the rounds given.
         """
+        return self._rounds(self.begin(prompt, sampling, limits, grammar, cancel, draft_grammar))
+
+    def begin(
+        self,
+        prompt: Sequence[int],
+        sampling: Sampling,
+        limits: Limits,
+        grammar: GrammarState | None = None,
+        cancel: Cancel | None = None,
+        draft_grammar: GrammarState | None = None,
+    ) -> Run:
+        """A generation whose passes somebody else decodes, after ``propose`` and before ``settle``; else as
+        ``generate``."""
         statistics = self._begin(prompt)
         if self.draft is not None and draft_grammar is None and grammar is not None:
             draft_grammar = grammar.copy()
@@ -142,7 +156,7 @@ class Generator:
         run.draft = self.draft
         if draft_grammar is not None:
             run.draft_grammar = TimedGrammar(draft_grammar, statistics)
-        return self._rounds(run)
+        return run
 
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
         """Decode what the KV cache lacks of a prompt, for a generation to come; ends one that still runs.
@@ -174,11 +188,11 @@ class Generator:
         self._begin(prompt)
         stop = cancel.is_set if cancel is not None else lambda: False
         try:
-            return text_chances(self._sequence, prompt, texts, self._steps()[1] or len(prompt), stop)
+            return text_chances(self.sequence, prompt, texts, self._steps()[1] or len(prompt), stop)
         except (Aborted, ContextFull):
             return []
         finally:
-            self._sequence.rollback(self._sequence.kept(prompt))
+            self.sequence.rollback(self.sequence.kept(prompt))
 
     def _read(self, prompt: Sequence[int], cancel: Cancel | None, rest: int) -> int:
         """Decode what the KV cache lacks of a prompt but for ``rest`` tokens, or fewer, at its end."""
@@ -188,7 +202,7 @@ class Generator:
         began = perf_counter()
         try:
             with self._whole_steps():
-                decoded = self._sequence.read(prompt, first or len(prompt), most, stop, rest)
+                decoded = self.sequence.read(prompt, first or len(prompt), most, stop, rest)
         finally:
             self._to_read = 0
         if decoded >= _TIMED:
@@ -223,7 +237,7 @@ class Generator:
         def check() -> None:
             self._check_turn(runs[0])
 
-        return decode_together(runs, self._prefill, fork or self._sequence.fork, self._end_tokens, stopped, check)
+        return decode_together(runs, self._prefill, fork or self.sequence.fork, self._end_tokens, stopped, check)
 
     def _begin(self, prompt: Sequence[int]) -> Statistics:
         if not prompt:
@@ -268,25 +282,21 @@ class Generator:
         if reason is not None:
             return run.ended(reason)
         began = perf_counter()
-        kept, rest = self._sequence.kept(run.tokens), self._steps()[2]
+        kept, rest = self.sequence.kept(run.tokens), self._steps()[2]
         self._read(run.tokens[:-1], run.cancel, rest - 1)
         statistics = run.statistics
         statistics.reused_tokens = kept
         statistics.prefill_ms = since(began)
-        stopped = len(run.tokens) - len(self._sequence.tokens) > rest
-        statistics.prefill_tokens = (len(self._sequence.tokens) if stopped else len(run.tokens)) - kept
+        stopped = len(run.tokens) - len(self.sequence.tokens) > rest
+        statistics.prefill_tokens = (len(self.sequence.tokens) if stopped else len(run.tokens)) - kept
         return run.ended("cancelled") if stopped else None
 
     def _next_round(self, run: Run) -> Round:
         """Draft, one pass of the target, accept, roll back."""
-        self._check_turn(run)
-        reason = run.interrupted()
-        if reason is not None:
-            return run.ended(reason)
         try:
-            proposal = self._propose(run)
-            if run.cancelled():
-                return run.ended("cancelled")
+            proposal = self.propose(run)
+            if isinstance(proposal, Round):
+                return proposal
             proposal, logits = self._target_pass(run, proposal)
         except Aborted:
             return run.ended("cancelled")
@@ -294,13 +304,30 @@ class Generator:
             if len(run.tokens) == self._prompt:  # not even the prompt fits
                 raise
             return run.ended("length")
+        return self.settle(run, proposal, logits)
+
+    def propose(self, run: Run) -> Proposal | Round:
+        """What is to be decoded after the text's last token, or the last round, where the text is to end before.
+
+        Raises:
+            CodespecError: another generation has begun.
+        """
+        self._check_turn(run)
+        reason = run.interrupted()
+        if reason is not None:
+            return run.ended(reason)
+        proposal = self._propose(run)
+        return run.ended("cancelled") if run.cancelled() else proposal
+
+    def settle(self, run: Run, proposal: Proposal, logits: Logits) -> Round:
+        """Accept what the target gives after the text's last token and each of the proposal, and roll back the rest."""
         began, before = perf_counter(), len(run.tokens)
         try:
             verdict = verify_coupled(logits, proposal, run.tokens, run.grammar, run.sampler, self._end_tokens, run.room)
         except Undecided:
             verdict = self._look_closer(run, before)
         # The target's own token is not in the KV cache yet; an accepted end token is, and leaves it.
-        self._sequence.rollback(before + min(verdict.accepted, len(verdict.tokens)))
+        self.sequence.rollback(before + min(verdict.accepted, len(verdict.tokens)))
         if verdict.finish_reason is None:
             _bring_along_draft_grammar(run, verdict)
         chances = chances_of(logits, verdict.tokens, run.sampler)
@@ -333,7 +360,7 @@ class Generator:
         decoded = self._read(run.tokens[:-1], run.cancel, 0) if self._steps()[0] else 0
         if run.cancelled():
             raise Aborted
-        logits, rest = self._sequence.bring_to(run.tokens)
+        logits, rest = self.sequence.bring_to(run.tokens)
         decoded += rest
         statistics = run.statistics
         statistics.prefill_tokens = decoded
@@ -366,10 +393,10 @@ class Generator:
         In the first pass there may be more of the prompt before that token.
         """
         began = perf_counter()
-        lacking = run.tokens[len(self._sequence.tokens) :]
+        lacking = run.tokens[len(self.sequence.tokens) :]
         while True:
             try:
-                logits = self._sequence.extend((*lacking, *proposal.tokens), 1 + len(proposal.tokens))
+                logits = self.sequence.extend((*lacking, *proposal.tokens), 1 + len(proposal.tokens))
                 break
             except ContextFull:
                 if not proposal.tokens:

@@ -80,7 +80,7 @@ def _decode(live: dict[int, tuple[Run, Target]]) -> tuple[FinishReason | None, L
         return reason, none
     began = perf_counter()
     try:
-        logits = forks[0].decode_each(forks, [run.tokens[-1] for run in runs])
+        logits = forks[0].decode_each(forks, [run.tokens[-1:] for run in runs])
     except Aborted:
         return "cancelled", none
     except ContextFull:

@@ -46,7 +46,7 @@ def test_logits_of_some_tokens():
     assert sequence.decode([2], 0).shape == (0, 9)
     assert sequence.n_past == 2
     forks = [sequence.fork(), sequence.fork()]
-    logits = sequence.decode_each(forks, [4, 6])
+    logits = sequence.decode_each(forks, [[4], [6]])
     assert np.array_equal(logits[:, TOKENS], [own.row([0, 4, 2])[:4], own.row([0, 4, 4])[:4]])
 
 

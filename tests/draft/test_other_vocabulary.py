@@ -57,7 +57,7 @@ def propose(draft: OtherVocabularyDraft, tokens: Sequence[int], grammar=None, co
 
 
 def model_of(draft: OtherVocabularyDraft) -> TableTarget:
-    return draft._sequence._target  # type: ignore[return-value]
+    return draft._sequence.target  # type: ignore[return-value]
 
 
 # Text and tokens

@@ -153,13 +153,13 @@ def test_the_forks_of_a_real_model_have_the_logits_of_its_sequence(model):
         base.decode(list(range(100, 350)), 0)
         forks = [base.fork() for _ in range(3)]
         for step in range(5):
-            each = base.decode_each(forks, [400 + step, 500 + step, 600 + step])
+            each = base.decode_each(forks, [[400 + step], [500 + step], [600 + step]])
         own = base.decode([600, 601, 602, 603, 604], 1)
         assert np.abs(own[0] - each[2]).max() < 0.05
         assert np.abs(own[0] - each[1]).max() > 0.5
-        base.decode_each(forks, [1, 2, 3])
+        base.decode_each(forks, [[1], [2], [3]])
         with pytest.raises(ContextFull):
-            base.decode_each(forks, [1, 2, 3])
+            base.decode_each(forks, [[1], [2], [3]])
         for fork in forks:
             fork.close()
         base.rollback(250)
@@ -187,12 +187,12 @@ def test_an_aborted_pass_leaves_the_forks_as_they_were(model):
         base = context.sequence()
         base.decode([100, 101], 0)
         forks = [base.fork(), base.fork()]
-        before = base.decode_each(forks, [5, 6]).copy()
+        before = base.decode_each(forks, [[5], [6]]).copy()
         for fork in forks:
             fork.rollback(2)
         cancellation = Cancellation()
         cancellation.set()
         with context.cancellable(cancellation), pytest.raises(Aborted):
-            base.decode_each(forks, [5, 6])
+            base.decode_each(forks, [[5], [6]])
         assert [fork.n_past for fork in forks] == [2, 2]
-        assert np.array_equal(base.decode_each(forks, [5, 6]), before)
+        assert np.array_equal(base.decode_each(forks, [[5], [6]]), before)

@@ -33,7 +33,7 @@ BEFORE = 2400
 def rows_of(engine: LocalEngine) -> list[int]:
     """Rows of every pass from now on."""
     rows: list[int] = []
-    context: Any = engine._context
+    context: Any = engine.context
     decode = context.decode_chunk
 
     def counting(sequence_id, position, tokens, last):

@@ -122,12 +122,13 @@ class Walk:
         ready = [each for each in self.sequences if 0 < len(each[1]) < ROOM]
         if len(ready) < 2:
             return False
-        new = self._new(len(ready))
+        new = [self._new(self.random.randint(1, min(3, ROOM - len(held)))) for _, held in ready]
         logits = sequence.decode_each([each for each, _ in ready], new).copy()
-        for (_, held), token in zip(ready, new, strict=True):
-            held.append(token)
+        for (_, held), tokens_of_one in zip(ready, new, strict=True):
+            held += tokens_of_one
         place = self.random.randrange(len(ready))
-        return self._compare(logits[place], ready[place][1])
+        last = sum(map(len, new[: place + 1])) - 1
+        return self._compare(logits[last], ready[place][1])
 
     def _abort(self, sequence: LlamaSequence, tokens: list[int]) -> bool | None:
         """What came too late, or does not fit, leaves nothing."""

@@ -35,7 +35,7 @@ def gap(local, prompt, tokens, others):
     same = next((i for i, (a, b) in enumerate(zip(tokens, others, strict=False)) if a != b), None)
     if same is None:
         return float("inf")
-    logits = local._generator._sequence.bring_to([*tokens_of(local, prompt), *tokens[:same]])[0][0]
+    logits = local._generator.sequence.bring_to([*tokens_of(local, prompt), *tokens[:same]])[0][0]
     return abs(float(logits[tokens[same]] - logits[others[same]]))
 
 

@@ -140,8 +140,8 @@ def check_counts(generator: Generator, target: TableTarget, rounds: Sequence[Rou
         assert tuple(r.proposed[: r.accepted])[: len(r.tokens)] == r.tokens[: r.accepted]
         assert len(r.tokens) - r.accepted in (-1, 0, 1)
         assert len(r.sources) == len(r.proposed)
-    assert target.n_past == len(generator._sequence.tokens)
-    assert target.tokens == generator._sequence.tokens
+    assert target.n_past == len(generator.sequence.tokens)
+    assert target.tokens == generator.sequence.tokens
 
 
 def run(case: Case, draft: Draft | None) -> tuple[Generator, TableTarget, list[Round], SetGrammar | None]:
@@ -322,7 +322,7 @@ def test_reuse_of_the_kv_cache_after_an_early_close() -> None:
         rounds: Any = generator.generate(prompt, SAMPLED, Limits(12))
         got = [t for _, r in zip(range(rng.integers(1, 6)), rounds, strict=False) for t in r.tokens]
         rounds.close()
-        assert target.tokens == generator._sequence.tokens
+        assert target.tokens == generator.sequence.tokens
         assert generator.statistics.reused_tokens == min(shared, len(prompt) - 1)
         assert got == target_only(table, prompt, SAMPLED, 12, None, END)[0][: len(got)]
         text = [*prompt, *got]

@@ -130,7 +130,7 @@ class ScoringTarget:
         """Raises CodespecError: texts are generated one after the other."""
         raise CodespecError("an engine elsewhere has one sequence; this is a fault of codespec, please report it")
 
-    def decode_each(self, forks: Sequence[Target], tokens: Sequence[int]) -> Logits:
+    def decode_each(self, forks: Sequence[Target], tokens: Sequence[Sequence[int]]) -> Logits:
         """As ``fork``."""
         raise CodespecError("an engine elsewhere has one sequence; this is a fault of codespec, please report it")
 
