@@ -84,7 +84,7 @@ def test_a_row_alone_computes_what_it_does_among_others(engine, before, adapted)
     if not EXACT:
         pytest.skip("only exact decoding promises it")
     tokens = engine.vocabulary.tokenize("".join(each.read_text("utf-8") for each in FILES[:20]))[: before + 72]
-    with engine._context.alike(CONTEXT) as context:
+    with engine.context.alike(CONTEXT) as context:
         if adapted:
             context.use(Adapter(engine.model, engine.filling_adapter))
         sequence = context.sequence()

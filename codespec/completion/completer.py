@@ -211,8 +211,12 @@ class Completer:
         """
         drafts = self.engine.drafts
         drafts.choose(drafts.find(draft, by_id(language)), self._patient)
+        self.use_no_document()
+
+    def use_no_document(self) -> None:
+        """The same, whatever the draft model is."""
         self._adapters.use()
-        drafts.use_learnt()
+        self.engine.drafts.use_learnt()
         self.engine.prompt_cache.enter("")
 
     def bounded(self, sampling: Sampling, time_budget_ms: float | None) -> Completer:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from codespec.draft.ngram_store import NgramStore, WorkspaceNgrams
 from codespec.engine.adapters import LoraRequest
@@ -17,6 +17,9 @@ from codespec.languages import Language
 from codespec.llama.devices import ResolvedSetting
 from codespec.models.fim import FimFormat, Order
 from codespec.protocols import Cancel, Chunk, GrammarState, Limits, Sampling, Statistics, TokenChange, Vocabulary
+
+if TYPE_CHECKING:
+    from codespec.engine.company import Company
 
 _log = logging.getLogger("codespec")
 
@@ -260,6 +263,11 @@ class Generating(Protocol):
             return self.generate(prompt, grammar, sampling, limits, cancel)
 
         return one_by_one(generate, lambda: self.statistics, grammars, samplings, stopped)
+
+    @property
+    def company(self) -> Company | None:
+        """Where texts of several prompts are written side by side; None where this engine writes one at a time."""
+        return None
 
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
         """Have the target read a prompt, for a later ``generate``; ends a running generation.

@@ -10,9 +10,11 @@ from pathlib import Path
 from time import perf_counter
 
 from codespec.draft.costs import LONGEST
+from codespec.draft.ledger import PassCosts
 from codespec.draft.storage.profiles import Profiles, Setup, model_hash
 from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.calibration import ModelCosts
+from codespec.engine.company import Company
 from codespec.engine.draft_files import DraftFiles
 from codespec.engine.drafts import DRAFTS_BYTES, Drafts
 from codespec.engine.engine import add_note
@@ -31,7 +33,7 @@ from codespec.llama.rpc import Servers
 from codespec.llama.runtime import Cancellation
 from codespec.models.fitted import filling_adapter
 from codespec.models.trimmed import VOCABULARY_KEY
-from codespec.protocols import Cancel, Chunk, CodespecError, GrammarState, Limits, Sampling, Target
+from codespec.protocols import Cancel, Chunk, CodespecError, Draft, GrammarState, Limits, Sampling, Target
 from codespec.speculative.generate import Generator
 
 LONGEST_AUTOMATIC_CONTEXT = 8192
@@ -65,6 +67,8 @@ class LocalEngine(SpeculativeEngine):
 
     Attributes:
         drafts: the draft sources; ``costs`` and ``notes`` are its own.
+        context: of the target.
+        kept: the same as ``prompt_cache``.
         prompt_cache: the KV caches of earlier prompts; ``enter`` names the workspace.
     """
 
@@ -94,30 +98,31 @@ class LocalEngine(SpeculativeEngine):
             raise CodespecError("exact decoding works on this machine's CPU only; set rpc = [] for the target")
         self._servers = Servers(rpc)
         attention = {"kv_type": kv_type, "flash_attention": flash_attention}
-        self._context = self._opened(
+        self.context = self._opened(
             Path(target), context_length, gpu_layers, progress, exact=exact, threads=threads, **attention
         )
-        self._adapters = Adapters(self._context)
+        self._adapters = Adapters(self.context)
         profiles = profiles or Profiles(None)
-        costs = ModelCosts(self._context, None, profiles)
-        self._sequence = self._context.sequence()
+        costs = ModelCosts(self.context, None, profiles)
+        self._sequence = self.context.sequence()
         self._hidden = HiddenStates(self._sequence) if self.model.heads else None
         heads = self._heads if self._hidden is not None else None
-        files = DraftFiles(self._context, gpu_layers, threads, profiles, wrap, heads=heads)
-        drafts = Drafts(self._context, costs, files, profiles, clock, drafts_bytes, learnt_folder)
-        self._parallel = ParallelSequences(self._context)
+        files = DraftFiles(self.context, gpu_layers, threads, profiles, wrap, heads=heads)
+        drafts = Drafts(self.context, costs, files, profiles, clock, drafts_bytes, learnt_folder)
+        self._parallel = ParallelSequences(self.context)
+        self._company = Company(self)
         generator = Generator(
             wrap(self._sequence, "target"),
             None,
             self.model.vocabulary.end_tokens,
             # A padded forward pass has one chunk's rows at most.
-            min(draft_length or LONGEST - 1, EXACT_CHUNK - 1 if self._context.padded else LONGEST - 1),
+            min(draft_length or LONGEST - 1, EXACT_CHUNK - 1 if self.context.padded else LONGEST - 1),
             on_pass=drafts.costs.observe,
-            steps=lambda: prefill_steps(drafts.costs, self._context.padded, bool(self.model.gpu_layers)),
-            whole_steps=self._context.whole_steps,
+            steps=lambda: prefill_steps(drafts.costs, self.context.padded, bool(self.model.gpu_layers)),
+            whole_steps=self.context.whole_steps,
         )
-        self._kept = self._cache_of(generator, prompt_cache or PromptCacheSettings())
-        super().__init__(self.model, drafts, generator, self._kept)
+        self.kept = self._cache_of(generator, prompt_cache or PromptCacheSettings())
+        super().__init__(self.model, drafts, generator, self.kept)
         self._note_servers()
 
     def _opened(
@@ -176,7 +181,7 @@ class LocalEngine(SpeculativeEngine):
 
     def _heads(self) -> tuple[Context, Target]:
         assert self._hidden is not None
-        context = self._context.alike(self._context.length, heads=True)
+        context = self.context.alike(self.context.length, heads=True)
         return context, HeadsSequence(context, self._hidden)
 
     def _note_servers(self) -> None:
@@ -187,7 +192,7 @@ class LocalEngine(SpeculativeEngine):
             add_note(self.notes, f"no layer is on {', '.join(self._servers.addresses)} (`target.rpc`): {why}")
 
     def _cache_of(self, generator: Generator, settings: PromptCacheSettings) -> PromptCache:
-        setup = asdict(Setup.of(self._context, None))
+        setup = asdict(Setup.of(self.context, None))
         about = {"model": model_hash(self.model.path), **setup}
         return PromptCache(self._sequence, generator, settings, about)
 
@@ -209,12 +214,12 @@ class LocalEngine(SpeculativeEngine):
     @property
     def context_length(self) -> int:
         """Tokens of prompt and text."""
-        return self._context.length
+        return self.context.length
 
     @property
     def threads(self) -> int:
         """Threads that the target decodes with."""
-        return self._context.threads
+        return self.context.threads
 
     @property
     def choices(self) -> dict[str, ResolvedSetting]:
@@ -222,7 +227,7 @@ class LocalEngine(SpeculativeEngine):
         layers may be on servers."""
         names = ", ".join(self._servers.addresses)
         servers = {"rpc": ResolvedSetting(names)} if names else {}
-        return {"gpu_layers": self._placed, **servers, **self._context.choices}
+        return {"gpu_layers": self._placed, **servers, **self.context.choices}
 
     def use_adapter(self, lora: LoraRequest | None) -> None:
         """As ``Engine.use_adapter``; ``notes`` tell of the problem, too.
@@ -234,11 +239,31 @@ class LocalEngine(SpeculativeEngine):
         """
         self._check_open()
         if self._adapters.use(lora):
-            self._kept.change_adapter(self._context.adapter_key)
+            self.kept.change_adapter(self.context.adapter_key)
             self.costs.begin_anew()
         self.adapter_problem = self._adapters.problem
         if self.adapter_problem:
             add_note(self.notes, self.adapter_problem)
+
+    @property
+    def company(self) -> Company | None:
+        """As ``Generating.company``: none in exact mode, where a text must not depend on what is decoded beside it, nor
+        with recurrent layers, whose sequences are decoded one by one, or a sliding window, whose cells are saved in
+        another form."""
+        plain = not self.context.exact and not self.model.recurrent and not self.model.sliding_window
+        return self._company if plain and self._company.possible and self.context.pointer else None
+
+    def draft_beside(
+        self,
+        costs: PassCosts,
+        prompt: Sequence[int],
+        sampling: Sampling,
+        grammar: GrammarState | None,
+        language: str,
+        window: Sequence[int],
+    ) -> Draft | None:
+        """As ``company.Host``."""
+        return self.drafts.beside(self.kind(language, sampling, grammar, window), costs, len(prompt), window)
 
     @cached_property
     def filling_adapter(self) -> Path | None:
@@ -255,15 +280,15 @@ class LocalEngine(SpeculativeEngine):
         stopped: Collection[int] = (),
     ) -> Iterator[tuple[int, Chunk]]:
         """As ``Generating.generate_together``: in one batch, without drafts; in exact mode one after the other."""
-        if self._context.exact:
+        if self.context.exact:
             # Cells that one fork gives up are taken by another, which then adds up in another order.
             yield from super().generate_together(prompt, grammars, samplings, limits, cancel, stopped)
             return
-        samplings = [self._without_markers(each) for each in samplings]
-        self._cancellation = Cancellation()
+        samplings = [self.without_markers(each) for each in samplings]
+        self.new_cancellation()
         self._turn_to(prompt)
-        decoders = [self._decoder() for _ in samplings]
-        with self._context.cancellable(self._cancellation), self._parallel.cancellable(self._cancellation):
+        decoders = [self.decoder() for _ in samplings]
+        with self.context.cancellable(self._cancellation), self._parallel.cancellable(self._cancellation):
             fork = self._parallel.of(self._sequence)
             steps = self._generator.together(
                 prompt, samplings, limits or Limits(), grammars, stopped, self._stopped(cancel), fork
@@ -274,7 +299,7 @@ class LocalEngine(SpeculativeEngine):
 
     def lacking(self, prompt: Sequence[int]) -> int:
         """As ``Generating.lacking``; what is kept of earlier prompts counts, too."""
-        return min(super().lacking(prompt), len(prompt) - self._kept.longest(prompt))
+        return min(super().lacking(prompt), len(prompt) - self.kept.longest(prompt))
 
     def reading_ms(self, tokens: int) -> float:
         """As ``Generating.reading_ms``: by what was read lately, else by what passes of many tokens take."""
@@ -287,7 +312,7 @@ class LocalEngine(SpeculativeEngine):
 
     def chances(self, prompt: Sequence[int], texts: Sequence[str], cancel: Cancel | None = None) -> list[float]:
         """As ``Generating.chances``."""
-        self._cancellation = Cancellation()
+        self.new_cancellation()
         self._turn_to(prompt)
         tokens = [self.vocabulary.tokenize(text) for text in texts]
         with self._cancellable(self._cancellation):
@@ -295,23 +320,24 @@ class LocalEngine(SpeculativeEngine):
 
     def _turn_to(self, prompt: Sequence[int]) -> None:
         self._check_open()
-        self._kept.turn_to(prompt)
+        self.kept.turn_to(prompt)
 
     def _check_open(self) -> None:
         """Refuse what would end the process in llama.cpp."""
-        if not self._context.pointer:
+        if not self.context.pointer:
             raise CodespecError("the model is closed; load it again")
 
     def _cancellable(self, cancellation: Cancellation) -> AbstractContextManager[object]:
-        return self._context.cancellable(cancellation)
+        return self.context.cancellable(cancellation)
 
     def close(self) -> None:
         """Save what was learnt, free models and caches; a second call does nothing."""
         self.drafts.close()
-        if self._context.pointer:
-            self._kept.save()
+        if self.context.pointer:
+            self.kept.save()
         self._parallel.close()
-        self._context.close()
+        self._company.close()
+        self.context.close()
         self._adapters.close()
         self.model.close()
         self._servers.close()

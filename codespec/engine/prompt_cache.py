@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from codespec.draft.sequence import common_prefix
 from codespec.engine.engine import KeptPrompts
@@ -82,6 +85,27 @@ class PromptCache(KeptPrompts):
     def longest(self, prompt: Sequence[int]) -> int:
         """How many tokens of ``prompt`` a cache that is not in the target's sequence begins with."""
         return self._store.best(prompt, self._adapter)[1]
+
+    def keep(self, tokens: Sequence[int], save: Callable[[], npt.NDArray[np.uint8]]) -> None:
+        """Keep what another sequence of the model has read, and is about to lose, of prompts of no workspace."""
+        if len(tokens) >= WORTH and self._store.limit:
+            self._store.put(StoredPrompt(list(tokens), save(), "", self._adapter))
+
+    def give(self, prompt: Sequence[int], least: int) -> StoredPrompt | None:
+        """What was read of a prompt, if that is ``least`` tokens or more: for another sequence of the model, which is
+        asked to ``keep`` it again."""
+        held = self._generator.held
+        common = common_prefix(held, prompt)
+        found, most = self._store.best(prompt, self._adapter)
+        if max(common, most) < least:
+            return None
+        if found is not None and most > common:
+            if not found.workspace:
+                self._store.take(found)
+            return found
+        self._sequence.rollback(len(held))
+        self._generator.hold(held)
+        return StoredPrompt(held, self._sequence.save(), self._reader, self._adapter)
 
     def turn_to(self, prompt: Sequence[int]) -> None:
         """Put the kept cache with the longest common prefix with ``prompt`` into the target's sequence."""

@@ -104,11 +104,9 @@ class SpeculativeEngine(Engine):
         Args:
             speculate: False decodes one token at a time with the target alone; a draft replaces the engine's own.
         """
-        sampling = self._without_markers(sampling or Sampling())
-        kind = f"{language}/{'greedy' if sampling.temperature == 0 else 'sampled'}/{'grammar' if grammar else 'free'}"
-        if window:  # copies are right far more often there
-            kind += "/window"
-        self._cancellation = Cancellation()
+        sampling = self.without_markers(sampling or Sampling())
+        kind = self.kind(language, sampling, grammar, window)
+        self.new_cancellation()
         self._turn_to(prompt)
         self.drafts.window.begin(len(prompt), window, changes)
         self.drafts.ngrams.read(document)
@@ -116,22 +114,32 @@ class SpeculativeEngine(Engine):
             self._generator.draft = self.drafts.combined(kind) if speculate else None
         else:
             self._generator.draft = speculate
-        decode = self._decoder()
+        decode = self.decoder()
         with self._cancellable(self._cancellation), self.drafts.cancellable(self._cancellation):
             for step in self._generator.generate(prompt, sampling, limits or Limits(), grammar, self._stopped(cancel)):
                 yield decode(step)
 
+    def kind(self, language: str, sampling: Sampling, grammar: GrammarState | None, window: Sequence[int]) -> str:
+        """The kind of a text, which has acceptance rates of its own."""
+        kind = f"{language}/{'greedy' if sampling.temperature == 0 else 'sampled'}/{'grammar' if grammar else 'free'}"
+        return f"{kind}/window" if window else kind  # copies are right far more often there
+
     def prefill(self, prompt: Sequence[int], cancel: Cancel | None = None) -> int:
         """As ``Generating.prefill``: tokens decoded before it was stopped stay in the KV cache."""
-        self._cancellation = Cancellation()
+        self.new_cancellation()
         self._turn_to(prompt)
         with self._cancellable(self._cancellation):
             return self._generator.prefill(prompt, self._stopped(cancel))
 
     def measure(self, go_on: Callable[[], bool]) -> bool:
         """As ``Engine.measure``, of the loaded models; seconds for each model."""
-        self._cancellation = Cancellation()
+        self.new_cancellation()
         return self.drafts.measure(go_on, self._cancellation)
+
+    def new_cancellation(self) -> Cancellation:
+        """The flag that ``abort`` sets from now on."""
+        self._cancellation = Cancellation()
+        return self._cancellation
 
     def abort(self) -> None:
         """Stop the running generation or measurement, from any thread: within one node of llama.cpp's graph, or, during
@@ -149,10 +157,11 @@ class SpeculativeEngine(Engine):
         """``cancel``, or ``abort``."""
         return Either(self._cancellation, cancel)
 
-    def _without_markers(self, sampling: Sampling) -> Sampling:
+    def without_markers(self, sampling: Sampling) -> Sampling:
+        """The same, where no control token is chosen that ends no text."""
         return replace(sampling, logit_bias={**self._banned, **sampling.logit_bias})
 
-    def _decoder(self) -> Callable[[Round], Chunk]:
+    def decoder(self) -> Callable[[Round], Chunk]:
         """A function that turns the rounds of one text into chunks."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
 

@@ -160,7 +160,7 @@ def test_as_many_layers_as_fit(two):
         assert all(each.address in chosen.why for each in two)
         assert engine.choices["rpc"].value == ", ".join(each.address for each in two)
         assert engine.notes == []
-        setup = Setup.of(engine._context, None)
+        setup = Setup.of(engine.context, None)
         assert setup.devices[-2:] == tuple(each.address for each in two)
         assert "".join(each.text for each in engine.generate(PROMPT, sampling=Sampling()))
 
