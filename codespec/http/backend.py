@@ -70,6 +70,11 @@ class Backend:
             self.state = "failed"
             self._report(str(error) if isinstance(error, CodespecError) else type(error).__name__)
 
+    @property
+    def together(self) -> bool:
+        """Whether several requests can be written side by side."""
+        return isinstance(self._completer, Completer) and self._completer.engine.company is not None
+
     def submit(self, work: Work, documents: Iterable[Request] = (), engine: Generating | None = None) -> Job:
         """Have work done in the decode thread; editors' requests go first, and stop it. It is done again, with the
         model on this machine, where an engine elsewhere is away.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from codespec.completion.completer import Completer
 from codespec.completion.ending.stream import follow
 from codespec.completion.request import Completion
+from codespec.engine.company import Company, Member
 from codespec.engine.engine import Generating, TextVocabulary
 from codespec.errors import CodespecError
 from codespec.grammar import GrammarError
@@ -40,11 +40,20 @@ class Writing:
 
     Attributes:
         engine: that it was begun with; None: it was not.
+        totals: of what was written so far.
+        member: the seat of the text that is written side by side with others; None: it has none.
+        sociable: whether it can be written so.
+        long: whether the text that is to be written has no room in any seat.
     """
 
     def __init__(self, order: Order) -> None:
         self._order = order
-        self._totals = Totals()
+        self.totals = Totals()
+        self.member: Member | None = None
+        self._company: Company | None = None
+        self.long = False
+        fitted = any(isinstance(each, FittedPrompt) for each in order.prompts)
+        self.sociable = not fitted and order.limits.max_tokens > 0
         self._untold = Statistics()
         self.engine: Generating | None = None
         self._next = 0  # index of the text that is written
@@ -58,21 +67,91 @@ class Writing:
             HttpError: the order cannot be followed with this model.
             CodespecError: decoding failed.
         """
-        order, engine, totals = self._order, completer.engine, self._totals
-        if self.engine not in (None, engine):
-            raise unloaded()
-        if self.engine is None:
-            self._order = order = replace(order, sampling=_biased(order, engine.vocabulary))
-        self.engine = engine
-        totals.context = engine.context_length
-        while self._next < len(order.prompts) * order.count and not cancel.is_set():
+        order, engine = self._begin(completer.engine), completer.engine
+        while not self.over and not cancel.is_set():
             prompt = order.prompts[self._next // order.count]
             if isinstance(prompt, FittedPrompt):
                 self._next += self._fitted(prompt, completer, cancel, emit)
                 continue
             completer.use_for_texts(order.draft, order.language)
             self._next += self._write(prompt, engine, cancel, emit)
-        return totals
+        return self.totals
+
+    def _begin(self, engine: Generating) -> Order:
+        if self.engine not in (None, engine):
+            raise unloaded()
+        if self.engine is None:
+            self._order = replace(self._order, sampling=_biased(self._order, engine.vocabulary))
+        self.engine = engine
+        self.totals.context = engine.context_length
+        return self._order
+
+    @property
+    def over(self) -> bool:
+        """Whether all texts are written."""
+        return self._next >= len(self._order.prompts) * self._order.count
+
+    @property
+    def seated(self) -> bool:
+        """Whether it has a seat."""
+        return self.member is not None
+
+    def join(self, completer: Completer, company: Company, cancel: Cancel, emit: Emit) -> None:
+        """See that the text that is to be written has a seat, where there is one.
+
+        Raises:
+            HttpError, CodespecError: as ``run``.
+        """
+        order = self._begin(completer.engine)
+        while self.member is None and not self.over:
+            if self._text is None:
+                self._text = self._begun(order.prompts[self._next // order.count], completer.engine, emit)
+            completer.use_no_document()
+            if self._text.is_full:
+                self._text.end_full(emit)
+                self._end()
+                continue
+            self._company = company
+            self.member = self._text.join(company, self._left_ms(), cancel)
+            self.long = self.member is None and not self._text.fits(company)
+            if self.member is None:
+                return
+
+    def take(self, chunk: Chunk | CodespecError, emit: Emit) -> None:
+        """Go on with what was written of the text that has a seat, or why it cannot go on.
+
+        Raises:
+            HttpError, CodespecError: as ``run``.
+        """
+        if isinstance(chunk, CodespecError):
+            raise _bad_grammar(chunk) if isinstance(chunk, GrammarGaveUp) else chunk
+        assert self.member is not None
+        assert self._text is not None
+        over = chunk.finish_reason is not None
+        if self.member.cut and chunk.finish_reason == "length":
+            chunk = replace(chunk, finish_reason=None)  # it goes on alone
+        if self._text.add(chunk, emit):
+            self._leave()
+            self._end()
+        elif over:
+            self._leave()
+
+    def leave(self) -> None:
+        """Give up the seat, if it has one."""
+        if self.member is not None:
+            self._leave()
+
+    def _leave(self) -> None:
+        assert self.member is not None
+        assert self._text is not None
+        assert self._company is not None
+        self._company.leave(self.member)
+        self._count(*self._text.spent_by(self.member.statistics))
+        self.member = None
+
+    def _end(self) -> None:
+        self._text, self.long = None, False
+        self._next += 1
 
     def spent(self) -> Statistics:
         """What was spent since it was asked last, whether it was stopped or not."""
@@ -83,29 +162,31 @@ class Writing:
         """Count what was spent; a client hears of ``tokens``, without those that were generated behind a stop text."""
         self._untold.add(spent)
         spent = replace(spent, tokens=tokens)
-        self._totals.texts[self._next].spent.add(spent)
-        self._totals.spent.add(spent)
+        self.totals.texts[self._next].spent.add(spent)
+        self.totals.spent.add(spent)
 
     def _write(self, prompt: Prompt, engine: Generating, cancel: Cancel, emit: Emit) -> bool:
         """Write a text, or go on; whether it has come to its end."""
-        order, text = self._order, self._text
-        if text is None:
-            if self._next % order.count == 0:
-                self._tokens = tokens_of(prompt, engine, order)
-                self._totals.prompt += len(self._tokens)
-            text = self._text = _Text(order, self._next, self._tokens, engine)
-            self._totals.texts[self._next] = Totals(len(self._tokens))
-            if order.echo:
-                emit(Piece(self._next, _echo(prompt, engine)))
+        text = self._text = self._text or self._begun(prompt, engine, emit)
         over = text.write(self._left_ms(), cancel, emit, self._count)
         if over:
-            self._text = None
+            self._text, self.long = None, False
         return over
+
+    def _begun(self, prompt: Prompt, engine: Generating, emit: Emit) -> _Text:
+        order = self._order
+        if self._next % order.count == 0:
+            self._tokens = tokens_of(prompt, engine, order)
+            self.totals.prompt += len(self._tokens)
+        self.totals.texts[self._next] = Totals(len(self._tokens))
+        if order.echo:
+            emit(Piece(self._next, _echo(prompt, engine)))
+        return _Text(order, self._next, self._tokens, engine)
 
     def _left_ms(self) -> float | None:
         """What is left of the time for all texts."""
         budget = self._order.limits.time_budget_ms
-        return None if budget is None else max(0.0, budget - self._totals.spent.total_ms)
+        return None if budget is None else max(0.0, budget - self.totals.spent.total_ms)
 
     def _fitted(self, prompt: FittedPrompt, completer: Completer, cancel: Cancel, emit: Emit) -> int:
         """Complete a place in a document, each text in one piece; how many are written: all, or, stopped, none."""
@@ -132,9 +213,9 @@ class Writing:
         # What an attempt finds of the prompt because the one before it has read that was not there before.
         spent = replace(spent, tokens=texts, reused_tokens=max(0, length - spent.prefill_tokens))
         if order.count == 1:
-            self._totals.texts[self._next] = Totals(length, spent)
-        self._totals.spent.add(spent)
-        self._totals.prompt += length
+            self.totals.texts[self._next] = Totals(length, spent)
+        self.totals.spent.add(spent)
+        self.totals.prompt += length
         return order.count
 
 
@@ -145,7 +226,34 @@ class _Text:
         self._order, self._index, self._engine = order, index, engine
         self.prompt = prompt
         self._written: list[int] = []
+        self._told = 0  # how many of them before it went on last
         self._text = GrowingText(engine.vocabulary, order.stops)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it was stopped just before the context ended it."""
+        return bool(self._written) and len(self.prompt) + len(self._written) > self._engine.context_length - 2
+
+    def end_full(self, emit: Emit) -> None:
+        """Say so."""
+        self._emit(self._text.end(), (), "length", emit)
+
+    def fits(self, company: Company) -> bool:
+        """Whether there may be a seat for it later."""
+        return company.fits(self.prompt + self._written, self._limits(None))
+
+    def join(self, company: Company, left_ms: float | None, cancel: Cancel) -> Member | None:
+        """Go on beside others, where there is a seat."""
+        self._told = len(self._written)
+        return company.join(
+            self.prompt + self._written,
+            self._grammar_state(),
+            self._sampling(),
+            self._limits(left_ms),
+            cancel,
+            self._order.language,
+            self._window(),
+        )
 
     def write(
         self, left_ms: float | None, cancel: Cancel, emit: Emit, count: Callable[[Statistics, int], None]
@@ -158,34 +266,42 @@ class _Text:
                 return False
             emit(Piece(self._index, "", reason="length"))
             return True
-        if self._written and len(tokens) > engine.context_length - 2:  # stopped just before it ended so
-            self._emit(self._text.end(), (), "length", emit)
+        if self.is_full:
+            self.end_full(emit)
             return True
-        most = _OF_A_TOKEN * min(order.limits.max_tokens, engine.context_length)
-        window = engine.vocabulary.tokenize(order.prediction[:most]) if order.prediction else ()
-        sampling = replace(
-            order.sampling,
-            sample=self._index % order.count,
-            logprobs=order.logprobs,
-            written=len(self._written),
-        )
-        # Who reads along sees the first token sooner; that the last one comes later is hardly noticed.
-        left = Limits(order.limits.max_tokens - len(self._written), left_ms, order.stream and not self._written)
-        chunks = engine.generate(
-            tokens, self._grammar_state(), sampling, left, cancel, language=order.language, window=window
-        )
+        self._told = len(self._written)
+        state, sampling, left = self._grammar_state(), self._sampling(), self._limits(left_ms)
+        chunks = engine.generate(tokens, state, sampling, left, cancel, language=order.language, window=self._window())
         try:
-            over = follow(chunks, partial(self._add, emit))
+            over = follow(chunks, lambda chunk: self.add(chunk, emit))
         except GrammarGaveUp as error:
             raise _bad_grammar(error) from None
         finally:
-            spent = engine.statistics
-            told = len(self._written) - sampling.written
-            # What this text itself has left in the KV cache is no part of the prompt that a client knows of.
-            count(replace(spent, reused_tokens=0) if sampling.written else spent, told)
+            count(*self.spent_by(engine.statistics))
         if not over:
             engine.prefill(self.prompt + self._written, cancel)  # reads nothing: what was written is kept, too
         return over
+
+    def spent_by(self, statistics: Statistics) -> tuple[Statistics, int]:
+        """What was spent since it began or went on, and the tokens that a client was told since."""
+        # What this text itself has left in the KV cache is no part of the prompt that a client knows of.
+        spent = replace(statistics, reused_tokens=0) if self._told else statistics
+        return spent, len(self._written) - self._told
+
+    def _window(self) -> Sequence[int]:
+        """The tokens of what it probably repeats."""
+        order, vocabulary = self._order, self._engine.vocabulary
+        most = _OF_A_TOKEN * min(order.limits.max_tokens, self._engine.context_length)
+        return vocabulary.tokenize(order.prediction[:most]) if order.prediction else ()
+
+    def _sampling(self) -> Sampling:
+        order, written = self._order, len(self._written)
+        return replace(order.sampling, sample=self._index % order.count, logprobs=order.logprobs, written=written)
+
+    def _limits(self, left_ms: float | None) -> Limits:
+        # Who reads along sees the first token sooner; that the last one comes later is hardly noticed.
+        most, first_alone = self._order.limits.max_tokens - len(self._written), not self._written
+        return Limits(most, left_ms, self._order.stream and first_alone)
 
     def _grammar_state(self) -> GrammarState | None:
         """The grammar after what was written; it may name tokens that this model does not have."""
@@ -200,7 +316,7 @@ class _Text:
             state.accept(self._written)
         return state
 
-    def _add(self, emit: Emit, chunk: Chunk) -> bool:
+    def add(self, chunk: Chunk, emit: Emit) -> bool:
         """Pass a chunk on, up to a stop text; whether the text ends with it."""
         made, reason = chunk.round or Round(()), chunk.finish_reason
         if reason == "cancelled":

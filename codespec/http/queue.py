@@ -1,22 +1,30 @@
-"""A fair queue before one engine: clients take turns, each with its oldest request."""
+"""A fair queue before one engine: clients take turns, each with its oldest request; several are written side by side.
+
+The event loop chooses who is written (``FairQueue``). The decode thread writes, in jobs that are short where there are
+several (``_run``): a question or another server's request need not wait for the longest text.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from codespec.completion.completer import Completer
+from codespec.engine.company import SEATS, Company
 from codespec.engine.engine import Generating
+from codespec.errors import CodespecError
 from codespec.http.backend import Backend
 from codespec.http.errors import HttpError, superseded, unloaded
 from codespec.http.generation import Writing
 from codespec.http.limits import HttpLimits
-from codespec.http.order import Order, Piece, Totals
+from codespec.http.order import Emit, Order, Piece, Totals
+from codespec.llama.runtime import Either
 from codespec.protocols import Cancel
 from codespec.remote.errors import RemoteError
 from codespec.worker.jobs import Job
@@ -29,6 +37,11 @@ _LOOK_S = 0.005
 _LEFT_S = 0.0004
 """For which the decode thread leaves its CPU to the event loop after the first piece: otherwise threads that compute on
 all CPUs hold it up for 2 ms."""
+_JOB_S = 0.25
+"""For which several requests are written in one job."""
+
+Ended: TypeAlias = "list[tuple[Ticket, Totals | Exception]]"
+"""Tickets whose texts are written, and those that failed."""
 
 
 @dataclass(eq=False)
@@ -53,7 +66,6 @@ class Ticket:
     watched: bool = False
     events: asyncio.Queue[Piece | Totals | Exception] = field(default_factory=asyncio.Queue)
     came: float = field(default_factory=monotonic)
-    job: Job | None = None
     over: bool = False
     unwanted: bool = False
     answered: bool = False
@@ -61,7 +73,7 @@ class Ticket:
 
 
 class FairQueue:
-    """Hands requests to the decode thread one by one. For the event loop's thread; ``begin`` it there.
+    """Hands requests to the decode thread. For the event loop's thread; ``begin`` it there.
 
     Args:
         between: called in the decode thread between two passes.
@@ -76,7 +88,10 @@ class FairQueue:
     ) -> None:
         self._backend, self._limits, self._metrics, self._between = backend, limits, metrics, between
         self._waiting: OrderedDict[str, deque[Ticket]] = OrderedDict()
-        self._running: Ticket | None = None
+        # That are written; never changed, but replaced: the decode thread looks at it.
+        self._running: list[Ticket] = []
+        self._more = threading.Event()  # there are more of them than when it looked last
+        self._job: Job | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def begin(self) -> None:
@@ -130,55 +145,119 @@ class FairQueue:
             if not own:
                 del self._waiting[ticket.client]
             ticket.over = True
-        elif ticket.job is not None:
-            self._backend.cancel(ticket.job)  # whose future ends the ticket
+        elif self._job is not None and self._running == [ticket] and not ticket.work.seated:
+            self._backend.cancel(self._job)  # whose future ends the ticket
         self._tell()
 
     def _supersede(self, client: str, session: str) -> None:
-        running = [self._running] if self._running is not None else []
-        for ticket in [*self._waiting.get(client, ()), *running]:
+        for ticket in [*self._waiting.get(client, ()), *self._running]:
             if ticket.client == client and ticket.order.session == session and not ticket.over:
                 ticket.events.put_nowait(superseded())
                 self.cancel(ticket)
 
     def _next(self) -> None:
-        """Let the next client's oldest request run, if none does."""
-        if self._running is None and self._waiting:
+        """Let the next clients' oldest requests run: one, or as many as can be written side by side."""
+        while self._waiting and (not self._running or self._joins(next(iter(self._waiting.values()))[0])):
             client, own = self._waiting.popitem(last=False)
             ticket = own.popleft()
             if own:
                 self._waiting[client] = own  # behind all others
-            self._running = ticket
+            self._running = [*self._running, ticket]
+            self._more.set()
             self._metrics.begun(monotonic() - ticket.came)
-            self._submit(ticket)
+        if self._running and self._job is None:
+            first = self._running[0]
+            job = self._job = self._backend.submit(self._run, first.order.documents(), first.work.engine)
+            job.future.add_done_callback(lambda future: self._post(self._ended, job))
         self._tell()
 
-    def _submit(self, ticket: Ticket) -> None:
-        job = ticket.job = self._backend.submit(self._job(ticket), ticket.order.documents(), ticket.work.engine)
-        job.future.add_done_callback(lambda future: self._post(self._ended, ticket, job))
+    def _joins(self, ticket: Ticket) -> bool:
+        """Whether a request can be written beside those that are."""
+        together = len(self._running) < SEATS and self._backend.together
+        return together and all(each.work.sociable for each in (ticket, *self._running))
 
-    def _job(self, ticket: Ticket) -> Callable[[Completer, Cancel], Totals]:
-        def run(completer: Completer, cancel: Cancel) -> Totals:
-            def emit(piece: Piece) -> None:
-                first, ticket.answered = not ticket.answered, True
-                ticket.written.append(piece)
-                if not ticket.watched:
-                    ticket.watched = True
-                    self._post(self._watch, ticket)
-                if first:
-                    sleep(_LEFT_S)
-                self._between(completer.engine)
+    # In the decode thread.
 
-            try:
-                return ticket.work.run(completer, cancel, emit)
-            except RemoteError:
-                if not ticket.answered:  # another model may write it from the beginning
-                    ticket.work = Writing(ticket.order)
-                raise
-            finally:
-                self._post(self._metrics.spent, ticket.work.spent())
+    def _run(self, completer: Completer, cancel: Cancel) -> Ended:
+        """Write, until a request has ended or there was some time for several."""
+        began = monotonic()
+        while not cancel.is_set():
+            self._more.clear()
+            tickets, company = self._running, completer.engine.company
+            work = tickets[0].work
+            if company is None or (not work.seated and (len(tickets) == 1 or self._waits_for_all(tickets))):
+                ended = self._alone(tickets[0], completer, cancel)
+            else:
+                ended = self._side_by_side(tickets, company, completer, cancel)
+            if ended or monotonic() - began > _JOB_S:
+                return ended
+        return []
 
-        return run
+    def _waits_for_all(self, tickets: list[Ticket]) -> bool:
+        """Whether the first request is too long for a seat, and nobody else has one."""
+        return tickets[0].work.long and not any(each.work.seated for each in tickets)
+
+    def _alone(self, ticket: Ticket, completer: Completer, cancel: Cancel) -> Ended:
+        """Write one request, until it ends or others come."""
+        emit = self._emits(ticket, completer.engine)
+        try:
+            totals = ticket.work.run(completer, Either(cancel, self._more), emit)
+        except RemoteError:
+            if not ticket.answered:  # another model may write it from the beginning
+                ticket.work = Writing(ticket.order)
+            raise
+        except Exception as error:
+            return [(ticket, error)]
+        finally:
+            self._post(self._metrics.spent, ticket.work.spent())
+        return [(ticket, totals)] if ticket.work.over else []
+
+    def _side_by_side(self, tickets: list[Ticket], company: Company, completer: Completer, cancel: Cancel) -> Ended:
+        """Write some tokens of each request."""
+        ended: Ended = []
+        try:
+            for ticket in tickets:
+                try:
+                    if not ticket.unwanted:
+                        ticket.work.join(completer, company, cancel, self._emits(ticket, completer.engine))
+                except Exception as error:
+                    ended.append((ticket, error))
+                    continue
+                if not (ticket.unwanted or ticket.work.seated or ticket.work.over):
+                    break  # nobody overtakes who has no seat
+            seated = {ticket.work.member: ticket for ticket in tickets if ticket.work.member is not None}
+            for member, chunk in company.step(list(seated), cancel):
+                ticket = seated[member]
+                try:
+                    ticket.work.take(chunk, self._emits(ticket, completer.engine))
+                except Exception as error:
+                    ended.append((ticket, error))
+            self._between(completer.engine)
+        except CodespecError as error:  # a pass has failed: nobody's text can go on
+            ended = [(ticket, error) for ticket in tickets]
+        failed = [ticket for ticket, _ in ended]
+        done = [each for each in tickets if each not in failed and (each.unwanted or each.work.over)]
+        ended += [(ticket, ticket.work.totals) for ticket in done]
+        for ticket, _ in ended:
+            ticket.work.leave()
+            self._post(self._metrics.spent, ticket.work.spent())
+        return ended
+
+    def _emits(self, ticket: Ticket, engine: Generating) -> Emit:
+        def emit(piece: Piece) -> None:
+            first, ticket.answered = not ticket.answered, True
+            ticket.written.append(piece)
+            if not ticket.watched:
+                ticket.watched = True
+                self._post(self._watch, ticket)
+            if first:
+                sleep(_LEFT_S)
+            if not ticket.work.seated:
+                self._between(engine)
+
+        return emit
+
+    # In the event loop's thread.
 
     def _post(self, function: Callable[..., None], *arguments: Any) -> None:
         assert self._loop is not None
@@ -210,18 +289,22 @@ class FairQueue:
                 ticket.events.put_nowait(piece)
         return True
 
-    def _ended(self, ticket: Ticket, job: Job) -> None:
+    def _ended(self, job: Job) -> None:
+        self._job = None
         future: Any = job.future
-        result = future.exception() or future.result()
-        if result is None and job.overtaken and not ticket.unwanted:
-            self._submit(ticket)  # behind the editor's request
-            return
-        self._hand_over(ticket)
-        ticket.over = True
-        ticket.events.put_nowait(result if result is not None else unloaded())
-        if self._running is ticket:
-            self._running = None
-            self._next()
+        error = future.exception()
+        ended: Ended | None = future.result() if error is None else [(each, error) for each in self._running]
+        if ended is None:  # stopped for an editor's request, or because nobody waits, or for good
+            unwanted = [each for each in self._running if each.unwanted]
+            gone = unwanted if job.overtaken or unwanted else self._running
+            ended = [(each, unloaded()) for each in gone]
+        over = [ticket for ticket, _ in ended]
+        self._running = [each for each in self._running if each not in over]
+        for ticket, result in ended:
+            self._hand_over(ticket)
+            ticket.over = True
+            ticket.events.put_nowait(result)
+        self._next()  # behind an editor's request, where that came
 
     def _tell(self) -> None:
-        self._metrics.queued(self.waiting, int(self._running is not None))
+        self._metrics.queued(self.waiting, len(self._running))
