@@ -18,7 +18,8 @@ from codespec.llama.context import Context
 from codespec.llama.devices import gpu_layers
 from codespec.llama.model import Model
 from codespec.llama.rpc import Servers
-from codespec.models.registry import find_draft, find_target
+from codespec.models.index import draft_of
+from codespec.models.registry import find_target
 from codespec.protocols import CodespecError
 
 CONTEXTS = (0, 512, 2048)
@@ -81,7 +82,7 @@ def run(
         CodespecError: a model cannot be loaded, or ``out`` not be written.
     """
     target = find_target(config.target.path)
-    draft = find_draft(config.for_language(language).draft, by_id(language))
+    draft = draft_of(target, config.for_language(language).draft, by_id(language))
     # As the engine loads them: the cache's settings are those of the target alone.
     draft_settings = TargetConfig(gpu_layers=config.target.gpu_layers, threads=config.target.threads)
     found = []

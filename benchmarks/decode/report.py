@@ -25,7 +25,8 @@ from codespec.cli.show import text_of
 from codespec.draft.costs import CostCurve
 from codespec.extras import remedy
 from codespec.languages import by_id
-from codespec.models.registry import find_draft, find_target
+from codespec.models.index import draft_of
+from codespec.models.registry import find_target
 from codespec.protocols import CodespecError
 
 
@@ -68,14 +69,15 @@ def options_of(arguments: argparse.Namespace) -> Options:
     """
     sets = _chosen("set", arguments.sets, SETS)
     arms = _chosen("arm", arguments.arms, ARMS)
-    draft = find_draft(_path_or_name(arguments.draft), by_id("python"))
+    target = find_target(_path_or_name(arguments.target or ""))
+    draft = draft_of(target, _path_or_name(arguments.draft), by_id("python"))
     fixed = tuple(f"fixed {length}" for length in arguments.fixed)
     if draft is None and fixed:
         raise CodespecError("--fixed asks the draft model, and there is none; give --draft")
     if draft is None and arguments.arms != "all" and "model" in arms:
         raise CodespecError("the arm 'model' needs a draft model; give --draft")
     return Options(
-        target=find_target(_path_or_name(arguments.target or "")),
+        target=target,
         draft=draft,
         files=source_files(arguments.files, sets),
         sets=sets,

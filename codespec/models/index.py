@@ -12,9 +12,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from codespec.files import StrPath
 from codespec.languages import Language
 from codespec.models.info import inspect
-from codespec.models.registry import EMBEDDED, is_whole, models_folder
+from codespec.models.registry import EMBEDDED, find_draft, is_whole, models_folder
 from codespec.paths import cache_folder, make_private, write_whole
 from codespec.protocols import CodespecError
 
@@ -44,6 +45,17 @@ class Candidate:
     vocabularies: frozenset[str]
     parameters: int
     languages: tuple[str, ...]
+
+
+def draft_of(target: Path, name: StrPath, language: Language) -> Path | None:
+    """The file of a draft that an engine with this target takes for a name, see ``Drafting.find``.
+
+    Raises:
+        CodespecError: there is no draft of this name or path, or the target cannot be read.
+    """
+    info = inspect(target) if name == "auto" else None
+    best = best_draft(language, info.vocabularies, info.parameters) if info is not None else None
+    return best or find_draft(name, language)
 
 
 def best_draft(language: Language, vocabularies: Set[str], parameters: float) -> Path | None:
