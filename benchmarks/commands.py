@@ -281,6 +281,7 @@ def run_http(options: argparse.Namespace) -> int:
         options.tokens,
         options.repeats,
         options.threads,
+        options.clients,
         options.out,
     )
 

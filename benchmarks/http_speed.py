@@ -163,25 +163,26 @@ def run(
     tokens: int,
     repeats: int,
     threads: int,
+    clients: Sequence[int],
     out: Path | None,
     show: Callable[[str], None] = print,
 ) -> int:
     """Measure and print a table; ``out`` is a folder for ``http.json``."""
     rows: list[Row] = []
     environment = {**os.environ, "CODESPEC_IDLE_EXIT_S": "0", "GOMP_SPINCOUNT": "20000"}
-    for clients in (1, 4):
+    for crowd in clients:
         with ExitStack() as stack:
             ports = {}
-            for name, line in lines(model, server, draft, threads, clients).items():
+            for name, line in lines(model, server, draft, threads, crowd).items():
                 ports[name] = stack.enter_context(Server(line, environment, 300)).port
             for kind in KINDS:
                 asked = requests(kind, files, count, tokens)
                 try:
-                    measure(ports, kind, clients, asked[: max(clients, 2)], 1)  # everything is read in once
+                    measure(ports, kind, crowd, asked[: max(crowd, 2)], 1)  # everything is read in once
                 except CannotFillIn as error:
                     show(f"{kind:4} left out: {error}")
                     continue
-                rows += measure(ports, kind, clients, asked, repeats)
+                rows += measure(ports, kind, crowd, asked, repeats)
                 for row in rows[-len(ports) :]:
                     show(told(row))
     if out is not None:

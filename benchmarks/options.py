@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks.capacity.options import add_capacity, add_plan
+from benchmarks.capacity.options import add_capacity, add_plan, developers
 from benchmarks.completion_options import add_infill, add_typing
 from benchmarks.training.options import add_edit_cases, add_train_edit
 from codespec.cli.option_values import LONGEST_PROPOSAL, not_negative, positive, whole
@@ -334,6 +334,9 @@ def _add_http(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--tokens", type=positive, default=64, metavar="N", help="of an answer at most (default: 64)")
     parser.add_argument("--repeats", type=positive, default=3, metavar="N", help="of all requests (default: 3)")
     parser.add_argument("--threads", type=positive, default=2, metavar="N", help="of llama-server (default: 2)")
+    parser.add_argument(
+        "--clients", type=developers, default=(1, 4, 16), metavar="N,N…", help="at a time (default: 1,4,16)"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="write http.json there")
     parser.set_defaults(command="http")
 

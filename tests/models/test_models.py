@@ -14,11 +14,12 @@ import pytest
 
 from codespec.cli.main import main
 from codespec.config import load, user_file
+from codespec.engine.local import LocalEngine
 from codespec.languages import by_id
 from codespec.llama.devices import Gpu
 from codespec.models.catalogue import CATALOGUE, known_model
 from codespec.models.choose import choose
-from codespec.models.index import SHIPPED, best_draft, look_beforehand, look_through
+from codespec.models.index import SHIPPED, best_draft, draft_of, look_beforehand, look_through
 from codespec.models.info import LANGUAGES_KEY, inspect
 from codespec.models.registry import EMBEDDED, EMBEDDED_TARGET, find_target, known, models_folder
 from codespec.models.suggest import SPEED, Machine, best, fits, table, this_machine
@@ -373,6 +374,19 @@ def test_the_best_draft_of_a_language(tmp_path, monkeypatch):
     monkeypatch.setenv("CODESPEC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("CODESPEC_DATA", str(tmp_path / "data"))
     assert best_of("go").stem == "newer"
+
+
+def test_the_draft_of_a_name_is_the_one_that_the_engine_takes():
+    own = labelled(models_folder() / "mine.gguf", "go")
+    assert draft_of(EMBEDDED_TARGET, "auto", by_id("go")) == own
+    assert draft_of(EMBEDDED_TARGET, "none", by_id("go")) is None
+    assert draft_of(EMBEDDED_TARGET, str(own), by_id("python")) == own
+    engine = LocalEngine(EMBEDDED_TARGET)
+    languages = [by_id(name) for name in ("python", "go", "sql")]
+    assert [draft_of(EMBEDDED_TARGET, "auto", each) for each in languages] == [
+        engine.drafts.find("auto", each) for each in languages
+    ]
+    engine.close()
 
 
 def test_a_settings_file_behind_a_link_stays_one_with_its_line_ends(tmp_path):
