@@ -248,10 +248,16 @@ class Company:
         seat.member = Member(generator, run, seat, engine.decoder(), size, cut=most < limits.max_tokens)
         return seat.member
 
-    def leave(self, member: Member) -> None:
-        """Give the seat up; a second call does nothing."""
+    def leave(self, member: Member, goes_on: bool = False) -> None:
+        """Give the seat up; a second call does nothing.
+
+        Args:
+            goes_on: whether the text goes on elsewhere: what was read and written of it is put where the engine looks.
+        """
         if member.seat.member is member:
             member.seat.member = None
+        if goes_on and member.seat.member is None:
+            self._lose(member.seat, 0)
 
     def step(self, members: Sequence[Member], cancel: Cancel) -> list[tuple[Member, Chunk | CodespecError]]:
         """Go on for some 50 ms at most: part of a prompt that is to be read, then one pass for all texts whose prompt

@@ -134,18 +134,18 @@ class Writing:
             self._leave()
             self._end()
         elif over:
-            self._leave()
+            self._leave(goes_on=True)
 
-    def leave(self) -> None:
-        """Give up the seat, if it has one."""
+    def leave(self, goes_on: bool = False) -> None:
+        """Give up the seat, if it has one; ``goes_on`` as of ``Company.leave``."""
         if self.member is not None:
-            self._leave()
+            self._leave(goes_on)
 
-    def _leave(self) -> None:
+    def _leave(self, goes_on: bool = False) -> None:
         assert self.member is not None
         assert self._text is not None
         assert self._company is not None
-        self._company.leave(self.member)
+        self._company.leave(self.member, goes_on)
         self._count(*self._text.spent_by(self.member.statistics))
         self.member = None
 

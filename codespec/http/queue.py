@@ -180,17 +180,22 @@ class FairQueue:
 
     def _run(self, completer: Completer, cancel: Cancel) -> Ended:
         """Write, until a request has ended or there was some time for several."""
-        began = monotonic()
+        began, most = monotonic(), 0
         while not cancel.is_set():
             self._more.clear()
             tickets, company = self._running, completer.engine.company
+            most = max(most, len(tickets))
             work = tickets[0].work
             if company is None or (not work.seated and (len(tickets) == 1 or self._waits_for_all(tickets))):
                 ended = self._alone(tickets[0], completer, cancel)
             else:
                 ended = self._side_by_side(tickets, company, completer, cancel)
-            if ended or monotonic() - began > _JOB_S:
+            if ended:
                 return ended
+            if monotonic() - began > _JOB_S:
+                if most == 1:  # the others are gone: it goes on alone, with all drafts
+                    tickets[0].work.leave(goes_on=True)
+                return []
         return []
 
     def _waits_for_all(self, tickets: list[Ticket]) -> bool:

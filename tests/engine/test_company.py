@@ -125,6 +125,16 @@ def test_what_the_target_has_read_is_not_read_again_and_what_lost_its_seat_is_ke
     company.leave(member)
 
 
+def test_a_text_that_goes_on_elsewhere_is_not_read_again(engine, company):
+    prompt = prompt_of(engine, "elsewhere", 30)
+    member = company.join(prompt, None, Sampling(), Limits(20))
+    (text,), _ = go_on(company, [member], 8)
+    company.leave(member, goes_on=True)
+    rest = alone(engine, [*prompt, *text], Limits(20 - len(text)))
+    assert engine.statistics.reused_tokens >= len(prompt) + len(text) - 2
+    assert same(engine, prompt, alone(engine, prompt, Limits(20)), text + rest)
+
+
 def test_there_are_so_many_seats_and_no_more(engine, company):
     members = [company.join(prompt_of(engine, "f"), None, Sampling(), Limits(4)) for _ in range(SEATS)]
     assert None not in members

@@ -19,6 +19,7 @@ SCHEMA = {
     "required": ["name"],
     "additionalProperties": False,
 }
+READ = 'codespec_prompt_tokens_total{kept="read"}'
 DIGITS = 'root ::= [0-9]+ "."'
 
 
@@ -145,12 +146,14 @@ def test_a_prompt_that_is_too_long_for_a_seat_is_answered_too(narrow):
 
 
 def test_a_text_that_outgrows_its_seat_goes_on_alone(narrow):
-    begun = threading.Event()
+    begun, before = threading.Event(), counts(narrow)[READ]
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(stream, narrow, PROMPTS[0], 60, begun)
         assert begun.wait(30)
         answer = ask(narrow, PROMPTS[1], max_tokens=400, ignore_eos=True)
         other.result()
+    until(lambda: counts(narrow)["codespec_requests_running"] == 0, 10)
+    assert counts(narrow)[READ] - before < 100  # what was written is not read again
     assert answer["usage"]["completion_tokens"] == 400
     assert answer["choices"][0]["finish_reason"] == "length"
     assert answer["usage"]["prompt_tokens"] < 30
