@@ -56,7 +56,7 @@ class Ticket:
         came: in seconds of ``monotonic``.
         answered: whether a piece was written.
         told: whether a piece was handed over.
-        unwanted: whether nobody waits for the answer any more.
+        unwanted: set once nobody waits for the answer any more.
     """
 
     client: str
@@ -67,7 +67,7 @@ class Ticket:
     events: asyncio.Queue[Piece | Totals | Exception] = field(default_factory=asyncio.Queue)
     came: float = field(default_factory=monotonic)
     over: bool = False
-    unwanted: bool = False
+    unwanted: threading.Event = field(default_factory=threading.Event)
     answered: bool = False
     told: bool = False
 
@@ -138,7 +138,7 @@ class FairQueue:
         """Nobody wants the answer any more: it stops within one pass."""
         if ticket.over:
             return
-        ticket.unwanted = True
+        ticket.unwanted.set()
         own = self._waiting.get(ticket.client)
         if own is not None and ticket in own:
             own.remove(ticket)
@@ -190,6 +190,8 @@ class FairQueue:
                 ended = self._alone(tickets[0], completer, cancel)
             else:
                 ended = self._side_by_side(tickets, company, completer, cancel)
+                if not any(each.work.seated for each in tickets):  # another server's requests have all seats
+                    return ended
             if ended:
                 return ended
             if monotonic() - began > _JOB_S:
@@ -206,7 +208,7 @@ class FairQueue:
         """Write one request, until it ends or others come."""
         emit = self._emits(ticket, completer.engine)
         try:
-            totals = ticket.work.run(completer, Either(cancel, self._more), emit)
+            totals = ticket.work.run(completer, Either(cancel, Either(self._more, ticket.unwanted)), emit)
         except RemoteError:
             if not ticket.answered:  # another model may write it from the beginning
                 ticket.work = Writing(ticket.order)
@@ -215,7 +217,7 @@ class FairQueue:
             return [(ticket, error)]
         finally:
             self._post(self._metrics.spent, ticket.work.spent())
-        return [(ticket, totals)] if ticket.work.over else []
+        return [(ticket, totals)] if ticket.work.over or ticket.unwanted.is_set() else []
 
     def _side_by_side(self, tickets: list[Ticket], company: Company, completer: Completer, cancel: Cancel) -> Ended:
         """Write some tokens of each request."""
@@ -223,12 +225,12 @@ class FairQueue:
         try:
             for ticket in tickets:
                 try:
-                    if not ticket.unwanted:
+                    if not ticket.unwanted.is_set():
                         ticket.work.join(completer, company, cancel, self._emits(ticket, completer.engine))
                 except Exception as error:
                     ended.append((ticket, error))
                     continue
-                if not (ticket.unwanted or ticket.work.seated or ticket.work.over):
+                if not (ticket.unwanted.is_set() or ticket.work.seated or ticket.work.over):
                     break  # nobody overtakes who has no seat
             seated = {ticket.work.member: ticket for ticket in tickets if ticket.work.member is not None}
             for member, chunk in company.step(list(seated), cancel):
@@ -241,7 +243,7 @@ class FairQueue:
         except CodespecError as error:  # a pass has failed: nobody's text can go on
             ended = [(ticket, error) for ticket in tickets]
         failed = [ticket for ticket, _ in ended]
-        done = [each for each in tickets if each not in failed and (each.unwanted or each.work.over)]
+        done = [each for each in tickets if each not in failed and (each.unwanted.is_set() or each.work.over)]
         ended += [(ticket, ticket.work.totals) for ticket in done]
         for ticket, _ in ended:
             ticket.work.leave()
@@ -300,7 +302,7 @@ class FairQueue:
         error = future.exception()
         ended: Ended | None = future.result() if error is None else [(each, error) for each in self._running]
         if ended is None:  # stopped for an editor's request, or because nobody waits, or for good
-            unwanted = [each for each in self._running if each.unwanted]
+            unwanted = [each for each in self._running if each.unwanted.is_set()]
             gone = unwanted if job.overtaken or unwanted else self._running
             ended = [(each, unloaded()) for each in gone]
         over = [ticket for ticket, _ in ended]

@@ -145,6 +145,21 @@ def test_a_prompt_that_is_too_long_for_a_seat_is_answered_too(narrow):
     ]
 
 
+def test_a_long_prompt_that_nobody_waits_for_any_more_lets_the_others_go_on(narrow):
+    begun = threading.Event()
+    any_token = {"temperature": 2, "top_k": 0, "top_p": 1, "min_p": 0}  # no repetition, which would be over soon
+    body = {"prompt": "import os\n" * 150, "max_tokens": 500, "stream": True, "ignore_eos": True, **any_token}
+    with ThreadPoolExecutor(2) as pool:
+        with narrow.stream("POST", "/v1/completions", json=body) as answer:
+            lines = answer.iter_lines()
+            next(lines)
+            others = [pool.submit(stream, narrow, prompt, 30, begun) for prompt in PROMPTS[:2]]
+            time.sleep(0.2)
+            assert not begun.is_set()
+        assert all(each.result() for each in others)
+    until(lambda: counts(narrow)["codespec_requests_running"] == 0, 10)
+
+
 def test_a_text_that_outgrows_its_seat_goes_on_alone(narrow):
     begun, before = threading.Event(), counts(narrow)[READ]
     with ThreadPoolExecutor(1) as pool:
