@@ -55,8 +55,8 @@ class Config:
         draft: the model that proposes tokens: ``auto`` (the language's own), ``none``, a GGUF file or a name. It
             changes how fast completions come, not what they say.
         target_lora: a LoRA adapter for the model: a GGUF file, the name of one in the adapters folder, or ``path`` and
-            ``scale`` of one. Empty: the one that teaches the model to fill in the middle, where it cannot and one is at
-            hand; ``none``: none.
+            ``scale`` of one. Empty: if the model cannot fill in the middle, the adapter that teaches it to, where there
+            is one. ``none``: no adapter.
         draft_lora: a LoRA adapter for the draft model that is in use, given as in ``target_lora``.
         grammar: the grammar that completions keep to: ``auto`` (the language's own, of the version that the project
             requires), ``none``, a grammar file or a name such as ``json``. Without one a parser alone checks them.
@@ -68,24 +68,25 @@ class Config:
         temperature: how much chance decides between tokens; 0 always takes the likeliest.
         seed: the same seed gives the same text.
         draft_length: how many tokens are proposed at a time at most; 0: as many as are expected to save time.
-        draft_memory_mib: memory for draft models that were used, in MiB; beyond that those longest unused are freed.
+        draft_memory_mib: memory for draft models, in MiB; above it the least recently used ones are unloaded.
         learn: whether drafts learn from open files and accepted completions, on this machine and for each workspace
             apart. It changes how fast completions come, not what they say.
         prefill: whether the model reads the prompt as you type, before a completion is asked for.
-        generate_ahead: whether the model also completes as you type, where the editor mostly asks for that a moment
-            later by itself: quicker answers, for a little more work.
-        prefetch: whether the completion after the one that is shown is made ready before that is accepted.
-        automatic: whether ghost text comes by itself; else only by its key.
-        debounce_ms: how many milliseconds the keyboard has to rest before ghost text is made that comes by itself,
-            more than the editor waits.
+        generate_ahead: whether the model completes before the editor asks, where it mostly asks by itself a moment
+            later. Completions come sooner, for a little more work.
+        prefetch: whether the next completion is prepared while one is shown, so that it follows at once if you accept.
+        automatic: whether ghost text appears as you type; otherwise only when you press its key.
+        debounce_ms: how long you must stop typing before ghost text appears by itself, in milliseconds, in addition to
+            the editor's own delay.
         quiet: when to spare the processor: ``auto`` (on a battery, and while the machine is overloaded), ``always`` or
-            ``never``. Nothing is made ahead then, and the keyboard has to rest for 300 ms.
+            ``never``. codespec then prepares nothing ahead, and waits until you stop typing for 300 ms.
         cache: what is kept of earlier prompts.
-        statistics: whether it is counted, on this machine alone, what becomes of completions.
+        statistics: whether codespec counts how many completions are shown, accepted or rejected. The counts stay on
+            this machine.
         status: whether the editor is told of the state of the models, by ``codespec/status`` notifications.
-        offer_models: whether a real model is offered where the embedded one is in use.
-        shared: whether the models are in one process that all editor windows share, so that they take memory once; else
-            each window loads its own.
+        offer_models: whether codespec offers to download a larger model while the embedded one is in use.
+        shared: whether all editor windows share one process with the models, which then take memory only once.
+            Otherwise each window loads its own.
         log_level: how much the server writes to its log, on standard error.
         context: pieces of other files in prompts.
         edits: next edits: the change that follows from the one just made.

@@ -31,8 +31,8 @@ class TargetConfig:
             a GPU llama.cpp chooses), ``on`` or ``off``.
         fim: the order of a fill-in-the-middle prompt: ``auto`` (the model's preferred one), ``psm`` (prefix first) or
             ``spm`` (suffix first, which reads less with every key). Models that were not trained on it keep their own.
-        rpc: servers of llama.cpp's RPC backend that layers go to, each ``host:port``; ``gpu_layers`` says how many.
-            Only in a network that you trust: nothing is encrypted.
+        rpc: other machines that run layers of the model: servers of llama.cpp's RPC backend, each ``host:port``.
+            ``gpu_layers`` says how many layers. Use a network that you trust: nothing is encrypted.
     """
 
     path: str = option("", Workspace.NEVER, file="model")
@@ -65,11 +65,11 @@ class RemoteConfig:
         model: the name that the engine knows the model by; empty: the only or first one that it has.
         vocabulary: the target's tokens: a GGUF file (it needs no weights), the name of one in the models folder, or a
             ``tokenizer.json``. Needed where tokens are verified here; without it texts are sent.
-        mode: who proposes tokens: ``score`` (codespec, and the engine verifies them), ``stream`` (nobody: the engine
-            alone writes) or ``auto`` (``score`` wherever that is at least as fast).
-        context: tokens of prompt and text; 0 asks the engine, or is 4,096.
+        mode: how text is made: ``score`` (codespec proposes tokens and the engine verifies them), ``stream`` (the
+            engine writes alone) or ``auto`` (``score`` wherever that is at least as fast).
+        context: how many tokens prompt and completion may have together; 0: as many as the engine says, else 4,096.
         key_env: the environment variable with the key; without it the system's keyring is asked.
-        certificate: a file with the certificates that may sign the engine's; empty: those of the system.
+        certificate: a file of CA certificates that may sign the engine's; empty: those of the system.
         silence_s: seconds without an answer after which a request is given up.
         fallback: what answers while the engine is away: ``local`` (the model of ``target``) or ``none``.
     """
@@ -91,9 +91,9 @@ class LoraConfig:
     """A LoRA adapter; in files and options its path alone may stand for it.
 
     Attributes:
-        path: a GGUF file, or the name of one in the adapters folder. Empty: for a target that cannot fill in the middle
-            the adapter that teaches it, where one is at hand; ``none`` leaves it out.
-        scale: of what it changes, besides the adapter's own; 0 is nothing.
+        path: a GGUF file, or the name of one in the adapters folder. Empty: if the target cannot fill in the middle,
+            the adapter that teaches it to, where there is one. ``none``: no adapter.
+        scale: how strongly it changes the model, as a factor of the adapter's own scale; 0 is not at all.
     """
 
     path: str = option("", Workspace.ANY, file="adapter")
@@ -105,10 +105,10 @@ class CacheConfig:
     """How many KV caches of earlier prompts are kept.
 
     Attributes:
-        memory_mib: main memory for what the model has read of other documents than the current one (their KV caches),
-            in MiB; 0 keeps none.
-        saved_mib: disk space for what the model has read of a workspace, from one session to the next, in MiB; 0 keeps
-            none.
+        memory_mib: main memory for the KV caches of other documents, in MiB, so that the model need not read a
+            document again when you return to it; 0 keeps none.
+        saved_mib: disk space for the KV caches of a workspace, in MiB, so that the model need not read it again in the
+            next session; 0 keeps none.
     """
 
     memory_mib: int = option(512, Workspace.LOWER, maximum=1 << 20)
@@ -122,7 +122,7 @@ class ContextConfig:
     Attributes:
         enabled: whether the model is shown pieces of other files of the workspace: what was edited or looked at lately,
             and signatures of imports. Secrets and ignored files never are.
-        ring_chunks: how many recent positions are remembered; 0: neither those nor open files are shown.
+        ring_chunks: how many recent positions snippets are taken from; 0 leaves out recent positions and open files.
         chunk_lines: how many lines around each recent position are shown.
         imports: whether the model is shown the signatures of what a file imports from its workspace.
     """

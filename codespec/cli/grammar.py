@@ -51,7 +51,7 @@ def grammar_in(notation: str, name: str) -> GrammarText:
 
 
 def run_grammar_check(options: argparse.Namespace) -> int:
-    """``codespec grammar check``."""
+    """``codespec grammar check``; exits with 1 if the grammar has problems."""
     from codespec.grammar.check import check
 
     source = read_grammar(options.file, options.notation)
@@ -94,7 +94,7 @@ def _short(pattern: str) -> str:
 
 
 def run_grammar_accepts(options: argparse.Namespace) -> int:
-    """``codespec grammar accepts``."""
+    """``codespec grammar accepts``; exits with 1 if the grammar rejects a file."""
     from codespec.grammar import Grammar
     from codespec.grammar.check import accepts_text
 

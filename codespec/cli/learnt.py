@@ -10,7 +10,7 @@ from codespec.exit_codes import DONE
 
 
 def run_learnt_clear(options: argparse.Namespace) -> int:
-    """``codespec learnt clear``."""
+    """Delete the n-grams and the saved KV caches of a workspace."""
     from codespec.draft.storage.token_log import clear
     from codespec.engine.prompt_store import delete_kept
     from codespec.paths import kv_folder, name_of

@@ -121,7 +121,7 @@ def run_train(options: argparse.Namespace) -> int:
             from codespec.config import load
 
             if options.passes > 1:
-                raise CodespecError("--passes is for a run folder; with a target in a GGUF file --minutes decide")
+                raise CodespecError("--passes is for a run folder with its own target; for a GGUF file set --minutes")
             options.target = options.target or ("" if options.vocabulary else load()[0].target.path)
             return distil.run(options)
         if options.model == "draft" and options.trim:
@@ -132,7 +132,7 @@ def run_train(options: argparse.Namespace) -> int:
 
 
 def run_doctor(options: argparse.Namespace) -> int:
-    """``codespec doctor``."""
+    """``codespec doctor``; exits with 1 if there are problems."""
     from codespec.cli.doctor import report
 
     return DONE if report() else ANSWER_IS_NO

@@ -27,7 +27,7 @@ FRACTION = 2
 
 
 def run_models_list(options: argparse.Namespace) -> int:
-    """``codespec models list``."""
+    """``codespec models list``. A file that is no model is reported on standard error; the exit code stays 0."""
     from codespec.models.info import inspect
     from codespec.models.installed import models_in_packages
     from codespec.models.registry import EMBEDDED, adapters_folder, is_whole, models_folder
@@ -53,7 +53,7 @@ def run_models_list(options: argparse.Namespace) -> int:
 
 
 def run_models_inspect(options: argparse.Namespace) -> int:
-    """``codespec models inspect``."""
+    """``codespec models inspect``. With ``--verify`` a changed file raises ``CodespecError``."""
     from codespec.models.checksums import verify
     from codespec.models.info import inspect
     from codespec.models.registry import file_or_model
@@ -73,7 +73,6 @@ def run_models_inspect(options: argparse.Namespace) -> int:
 
 
 def run_models_pull(options: argparse.Namespace) -> int:
-    """``codespec models pull``."""
     path = fetch(options.model, options.unverified)
     _tell_of_filling_in(path)
     print(f"{path}\nuse it with `codespec models use {path.stem}`")
@@ -113,7 +112,6 @@ def _tell_of_filling_in(target: Path) -> None:
 
 
 def run_models_remove(options: argparse.Namespace) -> int:
-    """``codespec models remove``."""
     from codespec.models.hub import remove
 
     for path in remove(options.model):
@@ -156,7 +154,6 @@ def run_models_use(options: argparse.Namespace) -> int:
 
 
 def run_models_suggest(options: argparse.Namespace) -> int:
-    """``codespec models suggest``."""
     from codespec.models.catalogue import CATALOGUE, EDIT_MODELS, PACKAGED
     from codespec.models.suggest import ANSWER, FIRST_PROMPT, best, fits, table, this_machine
 

@@ -1,4 +1,4 @@
-"""Values that options of the command line take."""
+"""Parsers of option values. Each returns the value, or raises ``argparse.ArgumentTypeError`` with what is wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ LONGEST_PROPOSAL = 32
 
 
 def whole(text: str) -> int:
-    """A whole number."""
     try:
         return int(text)
     except ValueError:
@@ -17,7 +16,6 @@ def whole(text: str) -> int:
 
 
 def number(text: str) -> float:
-    """A number."""
     try:
         return float(text)
     except ValueError:

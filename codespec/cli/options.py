@@ -29,7 +29,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_models(commands)
     _add_learnt(commands)
     add_train(commands)
-    doctor = commands.add_parser("doctor", help="say what runs here and what is wrong with it")
+    doctor = commands.add_parser("doctor", help="show the installation, models and settings, and report problems")
     doctor.set_defaults(command="doctor")
     return parser
 
@@ -61,10 +61,22 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--target", default=None, metavar="NAME|PATH", help="target model (default: settings, embedded)")
     group.add_argument("--draft", default=None, metavar="NAME|PATH|auto|none", help="draft model (default: auto)")
     group.add_argument("--max-tokens", type=positive, default=None, metavar="N", help="tokens at most (default: 128)")
-    group.add_argument("--temperature", type=not_negative, default=None, metavar="T", help="0 is greedy (default: 0)")
-    group.add_argument("--top-k", type=count, default=40, metavar="K", help="0 is off (default: 40)")
-    group.add_argument("--top-p", type=share, default=0.95, metavar="P", help="1 is off (default: 0.95)")
-    group.add_argument("--min-p", type=share, default=0.05, metavar="P", help="0 is off (default: 0.05)")
+    group.add_argument(
+        "--temperature", type=not_negative, default=None, metavar="T",
+        help="randomness; 0 always takes the likeliest token (default: 0)",
+    )  # fmt: skip
+    group.add_argument(
+        "--top-k", type=count, default=40, metavar="K",
+        help="sample from the K likeliest tokens only; 0 is off (default: 40)",
+    )  # fmt: skip
+    group.add_argument(
+        "--top-p", type=share, default=0.95, metavar="P",
+        help="sample from the likeliest tokens, up to a total probability of P; 1 is off (default: 0.95)",
+    )  # fmt: skip
+    group.add_argument(
+        "--min-p", type=share, default=0.05, metavar="P",
+        help="drop tokens less than P times as likely as the likeliest; 0 is off (default: 0.05)",
+    )  # fmt: skip
     group.add_argument("--seed", type=whole, default=None, metavar="N", help="same seed, same text (default: 0)")
     group.add_argument("--n", type=positive, default=1, metavar="N", help="how many different texts (default: 1)")
     group.add_argument(
@@ -72,16 +84,16 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
         help="tokens drafted at a time at most (default: 0, as many as pay)",
     )  # fmt: skip
     group.add_argument("--exact", action="store_true", help="the same text with any draft or none, more slowly")
-    group.add_argument("--time-budget", type=positive, default=None, metavar="MS", help="stop after so long")
+    group.add_argument("--time-budget", type=positive, default=None, metavar="MS", help="stop after MS milliseconds")
     group.add_argument("--json", action="store_true", help="one JSON object per text")
 
 
 def _add_setup(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("setup", help="begin here: choose an editor and a model, which is fetched and used")
-    parser.add_argument("--editor", choices=EDITORS, help="(default: asked)")
-    parser.add_argument("--model", metavar="NAME|embedded", help="as `models pull` takes it (default: asked)")
-    parser.add_argument("--no-fetch", action="store_true", help="fetch nothing: a model that is here already is used")
-    parser.add_argument("--yes", action="store_true", help="ask nothing: fetch, and what is not said is as suggested")
+    parser = commands.add_parser("setup", help="start here: choose an editor, and download and use a model")
+    parser.add_argument("--editor", choices=EDITORS, help="whose next steps to show (default: ask)")
+    parser.add_argument("--model", metavar="NAME|embedded", help="model to use, as for `models pull` (default: ask)")
+    parser.add_argument("--no-fetch", action="store_true", help="download nothing: use the model only if it is here")
+    parser.add_argument("--yes", action="store_true", help="ask nothing: download, and accept the suggestions")
     parser.set_defaults(command="setup")
 
 
@@ -144,20 +156,20 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     group = parser.add_argument_group("clients that speak HTTP (OpenAI's API, llama-server's, Mistral's)")
     group.add_argument(
         "--http", metavar="[HOST:]PORT", type=_address,
-        help="answer them, alone or, with --stdio, beside the language server (default host: 127.0.0.1)",
+        help="answer HTTP requests; with --stdio also run the language server (default host: 127.0.0.1)",
     )  # fmt: skip
     group.add_argument(
         "--api-key-file", type=Path, metavar="FILE",
-        help="keys, one a line, of which clients must send one; wanted for any HOST but this machine "
+        help="keys, one per line, of which clients must send one; required if HOST is not this machine "
         "(default: CODESPEC_HTTP_KEY)",
     )  # fmt: skip
     group.add_argument(
         "--http-cors", action="append", default=[], metavar="ORIGIN", help="let web pages of ORIGIN ask (default: none)"
     )
-    group.add_argument("--target", metavar="NAME|PATH", help="target model of --http alone (default: settings)")
+    group.add_argument("--target", metavar="NAME|PATH", help="target of --http without --stdio (default: settings)")
     group.add_argument(
         "--exact", action="store_true",
-        help="of --http alone: the same text whatever was asked before, and with any draft; more slowly",
+        help="give the same text whatever was asked before, and with any draft, more slowly; not with --stdio",
     )  # fmt: skip
     parser.set_defaults(command="serve")
 
@@ -217,7 +229,7 @@ def _add_lenient(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_models(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("models", help="the models at hand")
+    parser = commands.add_parser("models", help="list, download, choose and remove models")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     listed = actions.add_parser("list", help="name them, and what they are used for")
     listed.add_argument("--json", action="store_true", help="one list, with all that `inspect` says")
@@ -229,24 +241,24 @@ def _add_models(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--verify", action="store_true", help="compare the file with the checksum that the hub gave when it was fetched"
     )
     inspect.set_defaults(command="models inspect")
-    pull = actions.add_parser("pull", help="fetch a model from the hub; one that broke off goes on")
+    pull = actions.add_parser("pull", help="download a model from the hub, or resume a download")
     pull.add_argument(
         "model", metavar="NAME|OWNER/REPOSITORY[:KIND]",
         help="a name that `suggest` knows, or any repository with GGUF files, such as me/mine-GGUF:q4_k_m",
     )  # fmt: skip
     pull.add_argument(
-        "--unverified", action="store_true", help="also what the hub gives no checksum and no size of; not examined"
+        "--unverified", action="store_true", help="also download files that the hub gives no checksum or size for"
     )
     pull.set_defaults(command="models pull")
     remove = actions.add_parser("remove", help="delete a model that was fetched")
     remove.add_argument("model", metavar="NAME")
     remove.set_defaults(command="models remove")
     use = actions.add_parser("use", help="choose a target, a draft or a model of next edits; editors follow at once")
-    use.add_argument("model", metavar="NAME|PATH|auto|none", help="auto and none: of drafts")
+    use.add_argument("model", metavar="NAME|PATH|auto|none", help="`auto` and `none` are for drafts only")
     use.add_argument("--for", dest="language", metavar="LANGUAGE", help="a draft for this language only")
     use.add_argument(
         "--as", dest="role", choices=("target", "draft", "edit"),
-        help="edit: of next edits (default: by its name, or a draft if it has at most half the target's parameters)",
+        help="role of the model; edit: next edits (default: by name; draft if at most half the target's parameters)",
     )  # fmt: skip
     use.set_defaults(command="models use")
     suggest = actions.add_parser("suggest", help="name models that this machine can run, and how fast")

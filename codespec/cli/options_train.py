@@ -29,7 +29,7 @@ def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) 
     draft.add_argument("--target", metavar="NAME|PATH", help="(default: the one in --out, else settings, embedded)")
     draft.add_argument(
         "--vocabulary", type=Path, metavar="FILE",
-        help="a GGUF file or a tokenizer.json of the models that the draft is for, where none is at hand to learn from",
+        help="train without a target, for models with the tokens of this GGUF file or tokenizer.json",
     )  # fmt: skip
     draft.add_argument(
         "--out", type=Path, metavar="DIR", help="run folder; continued if it exists (default: of its own)"
@@ -45,15 +45,15 @@ def _add_learning(actions: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )  # fmt: skip
     draft.add_argument(
         "--passes", type=positive, default=1, metavar="N",
-        help="in a run folder with a target of its own: how often what the target says to a text is learnt; it is "
-        "kept on disk, and two or three take far less time for as many tokens (default: 1)",
+        help="how often to learn from each answer of the target; 2 or 3 save much time, and need a run folder with "
+        "its own target (default: 1)",
     )  # fmt: skip
     draft.set_defaults(command="train", model="draft")
     for action, minutes in ((target, 75.0), (draft, 20.0)):
         add_budget(action, minutes, 0.3)
         action.add_argument(
             "--rows", type=positive, metavar="N",
-            help="of text in a step: more make fewer steps of more tokens a second (default: 4; 2 for a draft)",
+            help="rows of text per step; more give fewer steps but more tokens a second (default: 4; 2 for a draft)",
         )  # fmt: skip
         action.add_argument("--size", choices=["small", "tiny"], default="small", help="tiny is for trying things out")
         action.add_argument("--quantization", default="q8_0", choices=["q8_0", "q4_0", "f16", "f32"])
@@ -67,7 +67,7 @@ def _add_fim(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add_budget(fim, 75.0, 0.4)
     fim.add_argument("--rank", type=positive, default=16, metavar="N", help="of the adapter (default: 16)")
     fim.add_argument(
-        "--layers", type=positive, default=15, metavar="N", help="that it changes, the last ones (default: 15)"
+        "--layers", type=positive, default=15, metavar="N", help="how many of the last layers it changes (default: 15)"
     )
     fim.set_defaults(command="train", model="fim")
 
@@ -79,9 +79,9 @@ def add_budget(action: argparse.ArgumentParser, minutes: float, decay: float) ->
     action.add_argument("--max-steps", type=positive, default=None, metavar="N")
     action.add_argument(
         "--rate", type=not_negative, default=1.0, metavar="FACTOR",
-        help="of the learning rates; less than 1 to go on from a model that knows much (default: 1)",
+        help="multiply the learning rates; use less than 1 to continue from a well-trained model (default: 1)",
     )  # fmt: skip
     action.add_argument(
         "--decay", type=share, default=decay, metavar="SHARE",
-        help=f"of the budget, at its end, in which the learning rates fall to 0 (default: {decay:g})",
+        help=f"last part of the budget, in which the learning rates fall to 0 (default: {decay:g})",
     )  # fmt: skip

@@ -31,9 +31,9 @@ def run_serve(options: argparse.Namespace) -> int:
     """``codespec serve``."""
     alone = options.http is not None and not options.stdio
     if not alone and (options.target is not None or options.exact):
-        raise CodespecError("--target and --exact go with --http alone: a language server follows the settings")
+        raise CodespecError("--target and --exact need --http without --stdio; a language server follows the settings")
     if options.http is None and (options.api_key_file is not None or options.http_cors):
-        raise CodespecError("--api-key-file and --http-cors go with --http: give that, too")
+        raise CodespecError("--api-key-file and --http-cors need --http: add it, or leave them out")
     if alone:
         return _run_http(options)
     with lasting():

@@ -89,8 +89,8 @@ def verify(path: Path, report: Report) -> None:
             raise CodespecError(f"{part}: cannot be read ({error.strerror})") from error
         if not same:
             raise CodespecError(
-                f"{part}: it is not what was fetched (another checksum): damaged, or exchanged; "
-                f"`codespec models remove {part.stem}` and fetch it again"
+                f"{part}: its checksum has changed since it was fetched, so it is damaged or was replaced; "
+                f"run `codespec models remove {part.stem}` and fetch it again"
             )
 
 

@@ -119,8 +119,8 @@ def pull(offer: Download, report: Report, endpoint: str | None = None, unverifie
     for remote in offer.files:
         if not unverified and not (remote.size and remote.sha256):
             raise CodespecError(
-                f"{remote.repository}: the hub gives no checksum, or no size, of {remote.file}, so that what comes "
-                "could be anything; `--unverified` fetches it all the same"
+                f"{remote.repository}: the hub gives no checksum, or no size, of {remote.file}, so the download cannot "
+                "be checked; `--unverified` fetches it unchecked"
             )
     folder = models_folder()
     partial = folder / ".partial"
@@ -342,7 +342,10 @@ def _check(remote: Remote, part: Path, report: Report) -> None:
     """Compare a fetched file with the hub's size and checksum."""
     if not _is(remote, part, report):
         part.unlink()
-        raise CodespecError(f"{remote.file}: what came is not what {remote.repository} says it is; fetch it again")
+        raise CodespecError(
+            f"{remote.file}: the download does not have the size and checksum that {remote.repository} gives; "
+            "fetch it again"
+        )
 
 
 def _api(endpoint: str | None) -> HfApi:

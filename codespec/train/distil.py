@@ -197,7 +197,7 @@ def _taught(
         step = READS if options.vocabulary is None else READING
         lessons = teach(lesson, out / "lessons", now + share * (began + budget - now), most, step)
         if student.steps == 0 and time.monotonic() > began + LATEST * budget:
-            raise CodespecError("the target has read all the time: nothing was learnt; give more --minutes")
+            raise CodespecError("no time was left to train after the target had read the texts; give more --minutes")
         return lessons, judged, [len(teacher.vocabulary.token_bytes(each)) for each in range(teacher.vocabulary.size)]
 
 
@@ -212,7 +212,7 @@ def _vocabulary(options: argparse.Namespace) -> Path:
         CodespecError: it cannot be read, or other options need a target.
     """
     if options.target:
-        raise CodespecError("--vocabulary is for a target that is not at hand: leave out --target")
+        raise CodespecError("--vocabulary trains without a target: leave out --target")
     return vocabulary_file(options.vocabulary)
 
 

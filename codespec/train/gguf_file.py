@@ -211,10 +211,10 @@ def load_gguf(path: Path) -> Llama:
         model = load_llama(path)
     except CodespecError as error:
         raise CodespecError(
-            f"{path}: no model of `codespec train`, which alone can go on from here ({error})"
+            f"{path}: no model of `codespec train`; training can continue from those only ({error})"
         ) from error
     if model.shape.rope_base != ROPE_BASE:
-        raise CodespecError(f"{path}: no model of `codespec train`, which alone can go on from here")
+        raise CodespecError(f"{path}: no model of `codespec train`; training can continue from those only")
     return model
 
 

@@ -72,7 +72,7 @@ def test_what_broke_off_goes_on_where_it_did(hub, monkeypatch):
 
 def test_what_is_not_what_the_hub_says_is_not_kept(hub):
     hub.lies = True
-    with pytest.raises(CodespecError, match="not what me/models-GGUF says it is"):
+    with pytest.raises(CodespecError, match="size and checksum that me/models-GGUF gives"):
         pull(look_up("me/models-GGUF", hub.url), quiet, hub.url)
     assert not list(models_folder().rglob("*.gguf"))
     assert not list(models_folder().rglob("*.part"))
@@ -158,7 +158,7 @@ def test_a_model_is_compared_again_with_what_was_fetched(hub):
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    with pytest.raises(CodespecError, match=r"mine-q8_0\.gguf: it is not what was fetched"):
+    with pytest.raises(CodespecError, match=r"mine-q8_0\.gguf: its checksum has changed since it was fetched"):
         verify(path, quiet)
     remove(path.stem)
     path.write_bytes(content)

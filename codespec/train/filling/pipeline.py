@@ -52,7 +52,9 @@ def markers_of(model: Llama, vocabulary: LlamaVocabulary, used: str) -> Markers:
         if vocabulary.name(token).decode("utf-8", "replace") not in used
     ]
     if len(free) < 2 or not vocabulary.end_tokens:
-        raise CodespecError("the target's vocabulary has no two control tokens that are free to be markers")
+        raise CodespecError(
+            "the target's vocabulary has no two unused control tokens to mark the gap with; name another --target"
+        )
     rows = torch.nn.functional.normalize(model.token_embd.weight[free].float(), dim=-1)
     alike = rows @ rows.T
     first, second = divmod(int(alike.argmin()), len(free))

@@ -79,7 +79,7 @@ export class StatusBar implements vscode.Disposable {
     if (status === undefined || status.state === 'loading') {
       return {
         text: '$(loading~spin) codespec: loading',
-        details: ['The model is being loaded; completions come when it is there'],
+        details: ['The model is loading; completions start when it is ready'],
       };
     }
     if (status.state === 'failed') {

@@ -132,7 +132,7 @@ local function pause(arguments, paused)
     require('codespec.engine').hide()
     vim.cmd('redrawstatus')
     local place = ({ buffer = 'in this buffer', language = 'for ' .. language_here(), all = 'everywhere' })[scope]
-    tell.notify(('%s %s'):format(paused and 'paused' or 'goes on', place))
+    tell.notify(('%s %s'):format(paused and 'paused' or 'resumed', place))
   end
 end
 
@@ -144,7 +144,7 @@ local function snooze(arguments)
   end
   require('codespec.pause').snooze(minutes, function()
     vim.cmd('redrawstatus')
-    tell.notify('goes on')
+    tell.notify('resumed')
   end)
   require('codespec.engine').hide()
   vim.cmd('redrawstatus')
