@@ -292,7 +292,7 @@ def test_about_the_server(client):
     assert client.get("/health").json() == {"status": "ok"}
     assert client.get("/v1/health").json() == {"status": "ok"}
     assert client.get("/models").json() == client.get("/v1/models").json()
-    assert client.get("/props").json()["total_slots"] == 1
+    assert client.get("/props").json()["total_slots"] == 16
     assert client.get("/metrics").headers["content-type"].startswith("text/plain")
 
 

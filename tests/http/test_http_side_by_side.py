@@ -120,6 +120,7 @@ def test_a_client_that_leaves_gives_its_seat_up(client):
 
 
 def test_more_clients_than_seats(client):
+    assert client.get("/props").json()["total_slots"] == SEATS
     asked = [{"prompt": f"{PROMPTS[n % 6]}x{n} = ", "max_tokens": 12} for n in range(SEATS + 5)]
     answers = together(client, asked)
     assert all(each["choices"][0]["finish_reason"] in ("stop", "length") for each in answers)

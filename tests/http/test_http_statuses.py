@@ -22,7 +22,7 @@ SHORT = {"prompt": PROMPT, "max_tokens": 2}
 @pytest.fixture(scope="module")
 def small():
     limits = HttpLimits(waiting=4, waiting_of_client=3, tokens=500, texts=100)
-    with serving(limits=limits) as server:
+    with serving(limits=limits, exact=True) as server:  # one request at a time
         yield server
 
 
