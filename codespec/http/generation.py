@@ -106,7 +106,6 @@ class Writing:
         while self.member is None and not self.over:
             if self._text is None:
                 self._text = self._begun(order.prompts[self._next // order.count], completer.engine, emit)
-            completer.use_no_document()
             if self._text.is_full:
                 self._text.end_full(emit)
                 self._end()

@@ -180,6 +180,8 @@ class FairQueue:
 
     def _run(self, completer: Completer, cancel: Cancel) -> Ended:
         """Write, until a request has ended or there was some time for several."""
+        if completer.engine.company is not None:
+            completer.use_no_document()  # an editor's request before this job may have used another adapter
         began, most = monotonic(), 0
         while not cancel.is_set():
             self._more.clear()
