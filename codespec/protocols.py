@@ -315,6 +315,13 @@ class Statistics:
     def accepted(self) -> int:
         return sum(c.accepted for c in self.by_source.values())
 
+    def count(self, sources: Sequence[str], accepted: int) -> None:
+        """Count a proposal by where each of its tokens came from, of which the first ``accepted`` were accepted."""
+        for source in set(sources):
+            count = self.by_source.setdefault(source, SourceCount())
+            count.drafted += sources.count(source)
+            count.accepted += sources[:accepted].count(source)
+
     def add(self, other: Statistics) -> None:
         """Add the counts of another generation."""
         for field_ in fields(self):

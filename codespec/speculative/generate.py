@@ -21,7 +21,6 @@ from codespec.protocols import (
     Proposal,
     Round,
     Sampling,
-    SourceCount,
     Statistics,
     Target,
     TokenChance,
@@ -329,7 +328,7 @@ class Generator:
         # The target's own token is not in the KV cache yet; an accepted end token is, and leaves it.
         self.sequence.rollback(before + min(verdict.accepted, len(verdict.tokens)))
         if verdict.finish_reason is None:
-            _bring_along_draft_grammar(run, verdict)
+            run.bring_draft_grammar_along(verdict.accepted, verdict.tokens[verdict.accepted :])
         chances = chances_of(logits, verdict.tokens, run.sampler)
         return self._counted(run, proposal, verdict, before, began, chances)
 
@@ -423,11 +422,7 @@ class Generator:
     ) -> Round:
         """The round of a verdict that took the time since ``began``, when the text had ``before`` tokens."""
         statistics = run.statistics
-        sources = proposal.every_source
-        for source in set(sources):
-            count = statistics.by_source.setdefault(source, SourceCount())
-            count.drafted += sources.count(source)
-            count.accepted += sources[: verdict.accepted].count(source)
+        statistics.count(proposal.every_source, verdict.accepted)
         if self._on_pass is not None and run.pass_ms > 0:
             self._on_pass(1 + len(proposal.tokens), before - 1, run.pass_ms + since(began), run.rejected)
         run.rejected = verdict.accepted < len(proposal.tokens)
@@ -438,23 +433,7 @@ class Generator:
             verdict.tokens,
             tuple(proposal.tokens),
             verdict.accepted,
-            sources,
+            proposal.every_source,
             verdict.finish_reason or run.interrupted(),
             chances,
         )
-
-
-def _bring_along_draft_grammar(run: Run, verdict: Verdict) -> None:
-    """Undo what was not accepted, advance over the target's own token."""
-    if run.draft_grammar is None or run.grammar is None:
-        return
-    own = verdict.tokens[verdict.accepted :]
-    try:
-        if run.ahead > verdict.accepted:
-            run.draft_grammar.rollback(run.ahead - verdict.accepted)
-        in_step = run.draft_grammar.accept(own) == len(own)
-    except ValueError:
-        in_step = False
-    if not in_step:
-        # The draft did not advance its state over what it proposed; the text is safe, later proposals would suffer.
-        run.draft_grammar = run.grammar.copy()

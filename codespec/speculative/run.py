@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -64,6 +65,20 @@ class Run:
         if self.grammar is not None and self.grammar.finished:
             return "stop"
         return "length" if self.room < 1 else None
+
+    def bring_draft_grammar_along(self, accepted: int, own: Sequence[int]) -> None:
+        """Undo what was not accepted of the latest proposal, and advance over the target's ``own`` tokens."""
+        if self.draft_grammar is None or self.grammar is None:
+            return
+        try:
+            if self.ahead > accepted:
+                self.draft_grammar.rollback(self.ahead - accepted)
+            in_step = self.draft_grammar.accept(own) == len(own)
+        except ValueError:
+            in_step = False
+        if not in_step:
+            # The draft did not advance its state over what it proposed; the text is safe, later proposals would suffer.
+            self.draft_grammar = self.grammar.copy()
 
     def ended(self, reason: FinishReason) -> Round:
         """The last round, of no tokens."""

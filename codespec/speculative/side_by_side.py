@@ -65,7 +65,8 @@ def _pass(
             logits, counts = _decode(texts, proposals)
     except (Aborted, CodespecError):
         for text in texts:
-            _withdraw(text.run)
+            text.run.bring_draft_grammar_along(0, ())  # nothing of the proposal was decoded
+            text.run.ahead = 0
         raise
     ms = since(began)
     on_pass(sum(counts), max(len(text.run.tokens) for text in texts) - 1, ms)
@@ -99,10 +100,3 @@ def _decode(texts: Sequence[Text], proposals: Sequence[Proposal]) -> tuple[Logit
     tokens = [[*text.lacking, *proposal.tokens] for text, proposal in zip(texts, proposals, strict=True)]
     logits = texts[0].generator.sequence.extend_each([text.generator.sequence for text in texts], tokens)
     return logits, [len(each) for each in tokens]
-
-
-def _withdraw(run: Run) -> None:
-    """Nothing of the proposal was decoded: the draft's grammar goes back to the end of the text."""
-    if run.draft_grammar is not None and run.ahead:
-        run.draft_grammar.rollback(run.ahead)
-    run.ahead = 0
