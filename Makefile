@@ -102,7 +102,7 @@ $(TOOLS)/build/bin/llama-server: | $(VENV)/llama
 		-DCMAKE_C_FLAGS_RELEASE='$(OPTIMISE) -DNDEBUG' -DCMAKE_CXX_FLAGS_RELEASE='$(OPTIMISE) -DNDEBUG' \
 		-DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF
 	@echo "building llama-server: about 10 minutes, once"
-	$(BIN)/cmake --build $(TOOLS)/build --target llama-server
+	$(BIN)/cmake --build $(TOOLS)/build --target llama-server llama-lookup llama-speculative-simple
 	mkdir -p $(TOOLS)/vocabularies
 	cp $(TOOLS)/source/vendor/llama.cpp/models/ggml-vocab-*.gguf $(TOOLS)/vocabularies
 	rm -rf $(TOOLS)/source $(TOOLS)/*.tar.gz

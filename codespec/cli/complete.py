@@ -35,7 +35,7 @@ LARGEST = 1 << 25
 
 
 def run_complete(options: argparse.Namespace) -> int:
-    """``codespec complete``."""
+    """``codespec complete``: print completions of a place in a file, in each of its forms; the exit code."""
     from codespec.completion.load import load_completer
     from codespec.completion.nothing import why_nothing
     from codespec.completion.request import Request
@@ -67,7 +67,7 @@ def run_complete(options: argparse.Namespace) -> int:
 
 
 def run_generate(options: argparse.Namespace) -> int:
-    """``codespec generate``."""
+    """``codespec generate``: print texts for a prompt, under a grammar if one is given; the exit code."""
     from codespec.completion.load import load_completer
     from codespec.completion.remote_completer import RemoteCompleter
     from codespec.languages import output_name

@@ -103,7 +103,11 @@ def _http_beside(*arguments: Any) -> Any:
 
 
 def run_train(options: argparse.Namespace) -> int:
-    """``codespec train``."""
+    """``codespec train``: hand an action over to ``codespec.train``.
+
+    Raises:
+        CodespecError: its packages are not installed.
+    """
     try:
         from codespec.train import distil, pipeline
     except ImportError as error:

@@ -9,7 +9,7 @@ from codespec.cli.option_values import count, not_negative, number, positive, sh
 
 
 def add_train(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """``codespec train``."""
+    """Add ``codespec train`` with its actions to a parser of commands."""
     parser = commands.add_parser("train", help="train a target, or a draft for one (needs torch)")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     _add_learning(actions)

@@ -28,7 +28,11 @@ RETRY_S = 2.0
 
 
 def run_serve(options: argparse.Namespace) -> int:
-    """``codespec serve``."""
+    """``codespec serve``: a language server, an HTTP server, or both, until it is stopped; the exit code.
+
+    Raises:
+        CodespecError: the options do not go together, or HTTP's packages are missing.
+    """
     alone = options.http is not None and not options.stdio
     if not alone and (options.target is not None or options.exact):
         raise CodespecError("--target and --exact need --http without --stdio; a language server follows the settings")

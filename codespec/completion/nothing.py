@@ -23,7 +23,7 @@ class Nothing:
     why: str
 
     def as_json(self) -> dict[str, str]:
-        """Plain data."""
+        """``short`` and ``why`` as a dict, for JSON."""
         return asdict(self)
 
 

@@ -59,7 +59,7 @@ class Link:
 
     @property
     def silent(self) -> bool:
-        """See above."""
+        """Whether the user was told that nothing has been heard of it for long; never, unless a subclass watches."""
         return False
 
     def ask(self, op: str, progress: Callable[[str, int], None] | None = None, **fields: Any) -> Reply:

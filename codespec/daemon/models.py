@@ -163,7 +163,7 @@ class Models:
             engine.abort()
 
     def close(self) -> None:
-        """Free everything."""
+        """Free all engines; one that cannot be freed is logged, and the others are freed."""
         with self._lock:
             loaded, self._loaded = list(self._loaded.values()), {}
         for each in loaded:

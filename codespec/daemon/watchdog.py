@@ -46,7 +46,7 @@ class Watchdog:
             threading.Thread(target=self._run, name="watch", daemon=True).start()
 
     def close(self) -> None:
-        """Stop watching."""
+        """End the watching thread within one of its steps; a second call does nothing."""
         self._over.set()
 
     def _run(self) -> None:

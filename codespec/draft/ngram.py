@@ -85,7 +85,7 @@ class NgramIndex:
         return (first * _FIRST + second * _SECOND) & (len(self._latest) - 1)
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """Append tokens."""
+        """Append tokens, so that they can be proposed; linear in their number."""
         held, latest, earlier = self.tokens, self._latest, self._earlier
         before = len(held)
         held.extend(tokens)

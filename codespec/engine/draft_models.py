@@ -50,7 +50,7 @@ class Loaded:
         return self.model.size + self.model.kv_bytes_per_token * self.context.length
 
     def close(self) -> None:
-        """Free it."""
+        """Free context, adapters and weights; do not use the draft afterwards."""
         self.context.close()
         self.adapters.close()
         self.model.close()

@@ -198,7 +198,7 @@ class LocalEngine(SpeculativeEngine):
 
     @property
     def name(self) -> str:
-        """The target's."""
+        """The target's file name without its suffix."""
         return self.model.path.stem
 
     @property

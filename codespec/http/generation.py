@@ -234,7 +234,7 @@ class _Text:
         return bool(self._written) and len(self.prompt) + len(self._written) > self._engine.context_length - 2
 
     def end_full(self, emit: Emit) -> None:
-        """Say so."""
+        """Emit what is held back of the text, with ``length`` as its reason to end."""
         self._emit(self._text.end(), (), "length", emit)
 
     def fits(self, company: Company) -> bool:

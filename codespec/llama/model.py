@@ -210,7 +210,7 @@ class Model:
 
     @cached_property
     def parameter_count(self) -> int:
-        """Parameters."""
+        """Weights of the model, all tensors together."""
         return int(self._api.llama_model_n_params(self.pointer))
 
     @cached_property

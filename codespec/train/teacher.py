@@ -208,7 +208,7 @@ class SamplePacker:
         self._random = random.Random(seed)
 
     def rows(self, length: int) -> Iterator[Row]:
-        """See ``packed``."""
+        """Endless rows of ``length`` tokens, samples end to end; see ``packed``."""
         return packed(lambda room: self._sample(length), length)
 
     def _sample(self, length: int) -> list[int]:

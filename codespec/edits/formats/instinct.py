@@ -90,11 +90,11 @@ class Instinct:
         return (TURN, f"system\n{SYSTEM}", OVER, "\n", TURN, f"user\n{task}", OVER, "\n", TURN, "assistant\n")
 
     def unchanged(self, prompt: WindowPrompt) -> str:
-        """The window."""
+        """What the model writes where it changes nothing: the window without its last line break."""
         return prompt.window.removesuffix("\n")
 
     def read(self, text: str, prompt: WindowPrompt) -> str | None:
-        """The text."""
+        """The window as the model wrote it, without markers; None where it is empty or the old one."""
         found = cut(text, self.stop).removeprefix(f"{START}\n").replace(CURSOR, "")
         return new_window(found, prompt.window)
 

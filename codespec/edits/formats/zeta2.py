@@ -42,11 +42,11 @@ class Zeta2:
         return _around(prompt, f"{CURRENT}{_ended(_with_cursor(prompt))}{SEPARATOR}")
 
     def unchanged(self, prompt: WindowPrompt) -> str:
-        """The window."""
+        """What the model writes where it changes nothing: the window and the marker of its end."""
         return _ended(prompt.window) + UPDATED
 
     def read(self, text: str, prompt: WindowPrompt) -> str | None:
-        """The text; ``NO_EDITS`` is none."""
+        """The window as the model wrote it, without markers; None for ``NO_EDITS`` or the old one."""
         found = cut(text, self.stop).replace(CURSOR, "")
         return None if found.strip() == NO_EDITS else new_window(found, prompt.window)
 

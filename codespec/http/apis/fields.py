@@ -77,7 +77,11 @@ class Fields:
         return value
 
     def text(self, name: str, default: str = "") -> str:
-        """A text."""
+        """A field that holds text; ``default`` where it is absent.
+
+        Raises:
+            HttpError: 400, it is of another type.
+        """
         value = self._values.get(name)
         if value is None:
             return default

@@ -75,7 +75,7 @@ class CompletionShape:
             yield self._chunk([self._choice(piece)])
 
     def whole(self, pieces: list[Piece], totals: Totals) -> dict[str, Any]:
-        """The answer."""
+        """The body of an answer that is not streamed: all choices, and the tokens counted."""
         choices = [self._whole_choice(each) for each in joined(pieces)]
         return {**self._head, "object": self.kind, "choices": choices, **counts_of(totals)}
 

@@ -135,7 +135,7 @@ class Examples:
         self._vocabulary, self._markers, self._size = vocabulary, markers, size
 
     def row(self) -> Row:
-        """One example."""
+        """Tokens of a file with a middle taken out, from a place drawn at random, each with the weight of its loss."""
         while True:
             text = self._sampler.document().text
             place = cut(self._random, text)
