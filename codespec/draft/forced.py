@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from functools import lru_cache, partial
 
 from codespec.draft.text import TAIL, tokenize_after, whole_characters
@@ -34,12 +33,6 @@ class ForcedDraft:
         # How often the target chose each token, by the one before and the forced text.
         self._chosen: Recent[tuple[int, bytes], dict[int, int]] = Recent(SPELLED)
         self._asked = 0, b""  # at which length of the text what was forced last
-
-    def beside(self) -> ForcedDraft:
-        """A draft for another text at the same time, which knows what this one has learnt, and teaches it."""
-        other = copy(self)
-        other._asked = 0, b""
-        return other
 
     def propose(
         self,

@@ -4,32 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Protocol
 
 from codespec.draft.acceptance import Acceptance
 from codespec.draft.copying import CopyingSource
-from codespec.draft.costs import Costs, RunningCosts
+from codespec.draft.costs import RunningCosts
 from codespec.draft.draft_budget import ConfidenceSpread, SavingTrust, SpendingGuard
 from codespec.draft.forced import ForcedDraft
 from codespec.draft.model import ModelDraft
 from codespec.protocols import Draft
-
-
-class PassCosts(Protocol):
-    """What passes of the target cost a text; ``RunningCosts`` are those of one that is alone."""
-
-    @property
-    def again_ms(self) -> float:
-        """See ``RunningCosts``."""
-        ...
-
-    def kept(self, context: int) -> Costs:
-        """See ``RunningCosts``."""
-        ...
-
-    def at(self, context: int) -> Costs:
-        """See ``RunningCosts``."""
-        ...
 
 
 class Ledger:
@@ -56,7 +38,7 @@ class Ledger:
 
     def __init__(
         self,
-        costs: PassCosts,
+        costs: RunningCosts,
         acceptance: Acceptance,
         copying: Sequence[CopyingSource] = (),
         model: ModelDraft | None = None,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from codespec.draft.combined import CombinedDraft
 from codespec.draft.copying import CopyingSource
 from codespec.draft.costs import RunningCosts
 from codespec.draft.forced import ForcedDraft
-from codespec.draft.ledger import PassCosts
 from codespec.draft.model import ModelDraft
 from codespec.draft.other_vocabulary import OtherVocabularyDraft
 from codespec.draft.sources import COPYING
@@ -76,24 +75,6 @@ class Combinations:
                 clock=self._clock,
             )
         return found
-
-    def beside(
-        self, kind: str, costs: PassCosts, copying: Sequence[CopyingSource], adapters: tuple[str, str]
-    ) -> Draft | None:
-        """A draft for a text among others, without a draft model: that has one sequence.
-
-        Args:
-            costs, copying: of this text.
-        """
-        sources = self.sources
-        return CombinedDraft(
-            costs,
-            self._calibration(None, adapters).of(kind),
-            [each for each in copying if each.source in sources],
-            forced=self._forced.beside() if "forced" in sources else None,
-            end_tokens=self._target.vocabulary.end_tokens,
-            clock=self._clock,
-        )
 
     def _calibration(self, path: Path | None, adapters: tuple[str, str]) -> Calibration:
         found = self._calibrations.get((path, adapters))

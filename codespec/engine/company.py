@@ -16,8 +16,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from codespec.draft.costs import LONGEST, Costs, RunningCosts
-from codespec.draft.ledger import PassCosts
+from codespec.draft.costs import RunningCosts
 from codespec.draft.sequence import HeldSequence, common_prefix
 from codespec.engine.prefill_steps import prefill_steps
 from codespec.engine.prompt_store import StoredPrompt
@@ -30,7 +29,6 @@ from codespec.protocols import (
     Cancel,
     Chunk,
     CodespecError,
-    Draft,
     GrammarState,
     Limits,
     Round,
@@ -49,7 +47,9 @@ _LEAST = 256
 """Tokens that a seat has room for, at least: else texts are written one after the other."""
 _EXPECTED = 256
 """Tokens that a text is expected to have at most: clients often name no limit, or far too high a one."""
-_ROWS = 64
+_SHORT = 8
+"""Tokens of a prompt that a text's first pass may begin with."""
+_ROWS = SEATS * _SHORT
 """Tokens of a pass at most."""
 _STEP_S = 0.05
 """For which a prompt is read between two passes of the other texts, unless a step of it takes longer."""
@@ -87,18 +87,6 @@ class Host(Protocol):
         """Of the target's passes."""
         ...
 
-    def draft_beside(
-        self,
-        costs: PassCosts,
-        prompt: Sequence[int],
-        sampling: Sampling,
-        grammar: GrammarState | None,
-        language: str,
-        window: Sequence[int],
-    ) -> Draft | None:
-        """A draft for a text among others, which passes cost so much."""
-        ...
-
     def without_markers(self, sampling: Sampling) -> Sampling:
         """See ``SpeculativeEngine``."""
         ...
@@ -110,40 +98,6 @@ class Host(Protocol):
     def new_cancellation(self) -> Cancellation:
         """See ``SpeculativeEngine``."""
         ...
-
-
-class SharedCosts:
-    """What passes cost one of several texts: its share of a pass without its proposal, and all that this adds.
-
-    So its proposal gets the length that gives all texts together the most tokens in the time.
-
-    Args:
-        running: of passes over the tokens of all texts.
-        others: how many other texts there are.
-    """
-
-    def __init__(self, running: PassCosts, others: Callable[[], int]) -> None:
-        self._running, self._others = running, others
-
-    @property
-    def again_ms(self) -> float:
-        """As ``RunningCosts.again_ms``."""
-        return self._running.again_ms
-
-    def kept(self, context: int) -> Costs:
-        """As ``RunningCosts.kept``."""
-        costs, others = self._running.kept(context), self._others()
-        if not others:
-            return costs
-        a_row = (costs[LONGEST] - costs[1]) / (LONGEST - 1)
-        longer = [costs[LONGEST] + a_row * more for more in range(1, others + 1)]
-        rows = [*costs[1 + others :], *longer][:LONGEST]
-        of_others = rows[0] * others / (1 + others)
-        return [0.0, *(cost - of_others for cost in rows)]
-
-    def at(self, context: int) -> Costs:
-        """As ``RunningCosts.at``."""
-        return self.kept(context)
 
 
 @dataclass(eq=False)
@@ -182,8 +136,8 @@ class Member:
 
     @property
     def reads(self) -> bool:
-        """Whether its prompt is to be read, but for the last token, with which its first pass begins."""
-        return len(self.text.lacking) > 1
+        """Whether more of its prompt is to be read than its first pass can begin with."""
+        return len(self.text.lacking) > _SHORT
 
 
 class Company:
@@ -200,7 +154,6 @@ class Company:
         self._engine = engine
         self._context: Context | None = None
         self._seats: list[_Seat] = []
-        self._writing = 0  # texts of the step that is taken
         self.possible = True
 
     @property
@@ -218,8 +171,6 @@ class Company:
         sampling: Sampling,
         limits: Limits,
         cancel: Cancel | None = None,
-        language: str = "",
-        window: Sequence[int] = (),
     ) -> Member | None:
         """Begin a text, as ``Generating.generate`` has it; None where there is no seat for it now.
 
@@ -237,9 +188,7 @@ class Company:
         if seat is None:
             return None
         sampling = engine.without_markers(sampling)
-        costs = SharedCosts(engine.costs, lambda: self._writing - 1)
-        draft = engine.draft_beside(costs, prompt, sampling, grammar, language, window)
-        generator = Generator(seat.sequence, draft, self._model.vocabulary.end_tokens, LONGEST - 1)
+        generator = Generator(seat.sequence, None, self._model.vocabulary.end_tokens)
         most = seat.own.context.room + 1 - len(prompt)
         run = generator.begin(
             prompt, sampling, replace(limits, max_tokens=min(limits.max_tokens, most)), grammar, cancel
@@ -282,9 +231,8 @@ class Company:
             live = sorted((each for each in members if not each.reads), key=lambda each: each.seat.own.id)
             if not live or cancel.is_set():
                 return []
-            self._writing = len(live)
             try:
-                rounds = next_rounds([each.text for each in live], _ROWS, self._engine.costs.observe)
+                rounds = next_rounds([each.text for each in live])
             except Aborted:
                 return []
         found: list[tuple[Member, Chunk | CodespecError]] = []
@@ -304,7 +252,7 @@ class Company:
         def stop() -> bool:
             return cancel.is_set() or perf_counter() - began > _STEP_S
 
-        statistics.prefill_tokens += member.generator.sequence.read(member.run.tokens[:-1], first, most, stop)
+        statistics.prefill_tokens += member.generator.sequence.read(member.run.tokens[:-1], first, most, stop, _SHORT - 1)
         statistics.prefill_ms += since(began)
 
     def _seat(self, prompt: Sequence[int], size: int) -> _Seat | None:

@@ -8,9 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Protocol
 
-from codespec.draft.copying import CopyingSource
 from codespec.draft.costs import RunningCosts
-from codespec.draft.ledger import PassCosts
 from codespec.draft.ngram import NgramDraft
 from codespec.draft.ngram_store import NgramStore, WorkspaceNgrams
 from codespec.draft.sources import COPYING
@@ -76,7 +74,11 @@ class Drafts(Drafting):
         folder = Path(learnt_folder) if learnt_folder is not None else None
         super().__init__(NgramStore(files.vocabulary_hash, folder))
         self._target, self._target_costs, self._files = target, costs, files
-        copying, self.ngrams, self.window = self._copying()
+        copying = {name: make(target.model.vocabulary) for name, make in COPYING.items()}
+        ngrams, window = copying["ngram"], copying["window"]
+        assert isinstance(ngrams, NgramDraft)
+        assert isinstance(window, WindowDraft)
+        self.ngrams, self.window = ngrams, window
         self.combinations = Combinations(target.model, costs.running, copying, profiles, clock)
         self.notes: list[str] = []
         self._models = DraftModels(files.load, memory, self._let_go)
@@ -146,26 +148,6 @@ class Drafts(Drafting):
         loaded = self._models[self.chosen] if self.chosen is not None else None
         adapters = self._target.adapter_key, loaded.context.adapter_key if loaded is not None else ""
         return self.combinations.of(kind, self.chosen, loaded, adapters)
-
-    def beside(self, kind: str, costs: PassCosts, start: int, window: Sequence[int]) -> Draft | None:
-        """As ``combined``, for a text of its own among others: without the draft model and what was learnt of a
-        workspace.
-
-        Args:
-            costs: what passes cost such a text.
-            start, window: see ``WindowDraft.begin``.
-        """
-        copying, _, own = self._copying()
-        own.begin(start, window)
-        return self.combinations.beside(kind, costs, list(copying.values()), (self._target.adapter_key, ""))
-
-    def _copying(self) -> tuple[dict[str, CopyingSource], NgramDraft, WindowDraft]:
-        """Sources that copy, for one text at a time."""
-        copying = {name: make(self._target.model.vocabulary) for name, make in COPYING.items()}
-        ngrams, window = copying["ngram"], copying["window"]
-        assert isinstance(ngrams, NgramDraft)
-        assert isinstance(window, WindowDraft)
-        return copying, ngrams, window
 
     def cancellable(self, cancellation: Cancellation) -> AbstractContextManager[None]:
         """As ``Context.cancellable``, for the draft model in use."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from time import perf_counter
 
 from codespec.draft.costs import LONGEST
-from codespec.draft.ledger import PassCosts
 from codespec.draft.storage.profiles import Profiles, Setup, model_hash
 from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.calibration import ModelCosts
@@ -33,7 +32,7 @@ from codespec.llama.rpc import Servers
 from codespec.llama.runtime import Cancellation
 from codespec.models.fitted import filling_adapter
 from codespec.models.trimmed import VOCABULARY_KEY
-from codespec.protocols import Cancel, Chunk, CodespecError, Draft, GrammarState, Limits, Sampling, Target
+from codespec.protocols import Cancel, Chunk, CodespecError, GrammarState, Limits, Sampling, Target
 from codespec.speculative.generate import Generator
 
 LONGEST_AUTOMATIC_CONTEXT = 8192
@@ -252,18 +251,6 @@ class LocalEngine(SpeculativeEngine):
         another form."""
         plain = not self.context.exact and not self.model.recurrent and not self.model.sliding_window
         return self._company if plain and self._company.possible and self.context.pointer else None
-
-    def draft_beside(
-        self,
-        costs: PassCosts,
-        prompt: Sequence[int],
-        sampling: Sampling,
-        grammar: GrammarState | None,
-        language: str,
-        window: Sequence[int],
-    ) -> Draft | None:
-        """As ``company.Host``."""
-        return self.drafts.beside(self.kind(language, sampling, grammar, window), costs, len(prompt), window)
 
     @cached_property
     def filling_adapter(self) -> Path | None:

@@ -250,8 +250,6 @@ class _Text:
             self._sampling(),
             self._limits(left_ms),
             cancel,
-            self._order.language,
-            self._window(),
         )
 
     def write(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _LOOK_S = 0.005
 """Between two looks for what was written."""
 _LEFT_S = 0.0004
-"""For which the decode thread leaves its CPU to the event loop after the first piece: otherwise threads that compute on
+"""For which the decode thread leaves its CPU to the event loop after a first piece: otherwise threads that compute on
 all CPUs hold it up for 2 ms."""
 _JOB_S = 0.25
 """For which several requests are written in one job."""
@@ -235,12 +235,15 @@ class FairQueue:
                 if not (ticket.unwanted.is_set() or ticket.work.seated or ticket.work.over):
                     break  # nobody overtakes who has no seat
             seated = {ticket.work.member: ticket for ticket in tickets if ticket.work.member is not None}
+            silent = [ticket for ticket in seated.values() if not ticket.answered]
             for member, chunk in company.step(list(seated), cancel):
                 ticket = seated[member]
                 try:
                     ticket.work.take(chunk, self._emits(ticket, completer.engine))
                 except Exception as error:
                     ended.append((ticket, error))
+            if any(ticket.answered for ticket in silent):
+                sleep(_LEFT_S)
             self._between(completer.engine)
         except CodespecError as error:  # a pass has failed: nobody's text can go on
             ended = [(ticket, error) for ticket in tickets]
@@ -259,9 +262,9 @@ class FairQueue:
             if not ticket.watched:
                 ticket.watched = True
                 self._post(self._watch, ticket)
-            if first:
-                sleep(_LEFT_S)
             if not ticket.work.seated:
+                if first:
+                    sleep(_LEFT_S)
                 self._between(engine)
 
         return emit

@@ -1,12 +1,16 @@
-"""Several texts in one pass: each proposes, the target reads its weights once for all, each accepts its own."""
+"""Several texts in one pass: the target reads its weights once for all, and each text gets its next token.
+
+Nothing is drafted. Each row of a pass already serves a text, and llama.cpp decodes sequences of unequal rows one after
+the other, so a proposal costs as much as a pass of its own (docs/benchmarks.md, "HTTP").
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import perf_counter
 from typing import NamedTuple, TypeAlias
 
-from codespec.protocols import Aborted, CodespecError, ContextFull, Logits, Proposal, Round
+from codespec.protocols import CodespecError, Round
 from codespec.speculative.generate import Generator
 from codespec.speculative.run import NOTHING, Run, since
 
@@ -14,7 +18,8 @@ Outcome: TypeAlias = "Round | CodespecError"
 
 
 class Text(NamedTuple):
-    """One of them: a generator with a sequence of its own, all of one context, and a run that it has begun."""
+    """One of them: a generator without a draft, with a sequence of its own, all of one context, and a run that it has
+    begun."""
 
     generator: Generator
     run: Run
@@ -25,78 +30,44 @@ class Text(NamedTuple):
         return self.run.tokens[len(self.generator.sequence.tokens) :]
 
 
-def next_rounds(
-    texts: Sequence[Text], most_rows: int, on_pass: Callable[[int, int, float], object] = lambda rows, held, ms: None
-) -> list[Outcome]:
-    """The next round of every text, from one pass of the target, or why that text cannot go on.
-
-    Args:
-        most_rows: that a pass may have.
-        on_pass: called with the tokens decoded, the most that a sequence held before, and the milliseconds.
+def next_rounds(texts: Sequence[Text]) -> list[Outcome]:
+    """The next token of every text, from one pass of the target, or why that text cannot go on.
 
     Raises:
         Aborted: another thread asked to stop; every text is as before the call.
         ContextFull: no room for one more token of each; every text is as before the call.
         CodespecError: decoding failed; every text is as before the call.
     """
-    rounds = [text.generator.propose(text.run) for text in texts]
-    live = [(text, step) for text, step in zip(texts, rounds, strict=True) if isinstance(step, Proposal)]
+    outcomes: dict[int, Outcome] = {}
+    live = []
+    for place, text in enumerate(texts):
+        step = text.generator.propose(text.run)
+        if isinstance(step, Round):
+            outcomes[place] = step
+        else:
+            live.append((place, text))
     if live:
-        settled = iter(_pass([text for text, _ in live], [step for _, step in live], most_rows, on_pass))
-        return [step if isinstance(step, Round) else next(settled) for step in rounds]
-    return [step for step in rounds if isinstance(step, Round)]
+        outcomes |= zip([place for place, _ in live], _pass([text for _, text in live]), strict=True)
+    return [outcomes[place] for place in range(len(texts))]
 
 
-def _pass(
-    texts: Sequence[Text],
-    proposals: list[Proposal],
-    most_rows: int,
-    on_pass: Callable[[int, int, float], object],
-) -> list[Outcome]:
-    proposals = _cut(texts, proposals, most_rows)
-    try:
-        try:
-            began = perf_counter()
-            logits, counts = _decode(texts, proposals)
-        except ContextFull:
-            if not any(each.tokens for each in proposals):
-                raise
-            proposals = [NOTHING] * len(texts)
-            logits, counts = _decode(texts, proposals)
-    except (Aborted, CodespecError):
-        for text in texts:
-            text.run.bring_draft_grammar_along(0, ())  # nothing of the proposal was decoded
-            text.run.ahead = 0
-        raise
-    ms = since(began)
-    on_pass(sum(counts), max(len(text.run.tokens) for text in texts) - 1, ms)
-    share, last = ms / len(texts), 0
+def _pass(texts: Sequence[Text]) -> list[Outcome]:
+    began = perf_counter()
+    tokens = [text.lacking for text in texts]
+    sequences = [text.generator.sequence for text in texts]
+    logits = sequences[0].extend_each(sequences, tokens)
+    share, last = since(began) / len(texts), 0
     found: list[Outcome] = []
-    for text, proposal, count in zip(texts, proposals, counts, strict=True):
-        last += count
-        statistics = text.run.statistics
+    for text, own in zip(texts, tokens, strict=True):
+        last += len(own)
+        statistics, read = text.run.statistics, len(own) - 1
         statistics.target_calls += 1
-        statistics.target_ms += share
-        statistics.verify_ms += share
+        statistics.prefill_tokens += read
+        statistics.prefill_ms += share * read / len(own)
+        statistics.target_ms += share / len(own)
+        statistics.verify_ms += share / len(own)
         try:
-            found.append(text.generator.settle(text.run, proposal, logits[last - 1 - len(proposal.tokens) : last]))
+            found.append(text.generator.settle(text.run, NOTHING, logits[last - 1 : last]))
         except CodespecError as error:
             found.append(error)
     return found
-
-
-def _cut(texts: Sequence[Text], proposals: Sequence[Proposal], most_rows: int) -> list[Proposal]:
-    """The proposals as far as a pass has rows for them."""
-    room = most_rows - sum(len(text.lacking) for text in texts)
-    found = []
-    for proposal in proposals:
-        found.append(proposal if len(proposal.tokens) <= room else proposal.first(max(0, room)))
-        room -= len(found[-1].tokens)
-    return found
-
-
-def _decode(texts: Sequence[Text], proposals: Sequence[Proposal]) -> tuple[Logits, list[int]]:
-    """The logits of all texts, and how many rows each has."""
-    tokens = [[*text.lacking, *proposal.tokens] for text, proposal in zip(texts, proposals, strict=True)]
-    logits = texts[0].generator.sequence.extend_each([text.generator.sequence for text in texts], tokens)
-    return logits, [len(each) for each in tokens]

@@ -1,12 +1,11 @@
 """Texts that a real model writes side by side are those that it writes alone, but for near ties."""
 
 import threading
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from codespec.engine.company import FEW, SEATS, Company, SharedCosts
+from codespec.engine.company import FEW, SEATS, Company
 from codespec.engine.local import LocalEngine
 from codespec.grammar import Grammar
 from codespec.models.registry import EMBEDDED_TARGET
@@ -70,7 +69,7 @@ def test_each_text_is_the_one_it_is_alone(engine, company):
     prompts = [prompt_of(engine, name) for name in NAMES]
     members = []
     for prompt in prompts:  # while the first ones write; the fifth makes more seats
-        members.append(company.join(prompt, None, Sampling(), limits, language="python"))
+        members.append(company.join(prompt, None, Sampling(), limits))
         first, _ = go_on(company, members[:1], 1)
         assert members[-1] is not None
         assert len(company._seats) == (SEATS if len(members) > FEW else FEW)
@@ -193,19 +192,3 @@ def test_without_memory_there_is_no_company(engine, company, monkeypatch):
     assert company.join([1, 2], None, Sampling(), Limits(4)) is None
     assert not company.possible
     assert not company.fits([1, 2], Limits(4))
-
-
-def test_with_others_a_row_costs_what_it_adds():
-    class Running:
-        again_ms = 0.0
-
-        def kept(self, context):
-            return [0.0, *(10.0 + 2 * n for n in range(1, 34))]
-
-        at = kept
-
-    assert SharedCosts(Running(), lambda: 0).kept(0) == Running().kept(0)
-    costs = SharedCosts(Running(), lambda: 3).kept(0)
-    assert len(costs) == 34
-    assert costs[1] == pytest.approx(18 / 4)  # its share of a pass over four rows
-    assert [longer - shorter for shorter, longer in pairwise(costs[1:])] == pytest.approx([2.0] * 32)

@@ -1,10 +1,10 @@
-"""Texts in one pass are those that each is alone, whatever is proposed, and whatever happens to the pass or to one."""
+"""Texts in one pass are those that each is alone, whatever happens to the pass or to one of them."""
 
 import numpy as np
 import pytest
 
 from codespec.draft.sequence import HeldSequence
-from codespec.protocols import Aborted, CodespecError, ContextFull, Limits, Proposal, Round, Sampling
+from codespec.protocols import Aborted, CodespecError, ContextFull, Limits, Round, Sampling
 from codespec.speculative.generate import Generator
 from codespec.speculative.side_by_side import Text, next_rounds
 from tests.fakes import Table, TableTarget, random_grammar
@@ -15,50 +15,29 @@ PROMPTS = [[1, 2, 3], [4, 5], [6, 7, 8, 9], [10]]
 LIMITS = Limits(20)
 
 
-class Guesses:
-    """A draft that is right for some tokens and then wrong, as far as the grammar lets it."""
-
-    def __init__(self, table, seed):
-        self._table, self._random = table, np.random.default_rng(seed)
-
-    def propose(self, tokens, grammar, sampler, more):
-        found = []
-        for _ in range(int(self._random.integers(0, 4))):
-            if not more(1.0):
-                break
-            pick = sampler.pick(self._table.row([*tokens, *found]), [*tokens, *found], grammar)
-            token = (
-                pick.token if pick is not None and self._random.random() < 0.7 else int(self._random.integers(1, 40))
-            )
-            if grammar is not None and not grammar.accept([token]):
-                break
-            found.append(token)
-        return Proposal(tuple(found))
-
-
-def texts_of(target, prompts, samplings, grammars, drafts):
+def texts_of(target, prompts, samplings, grammars):
     made = []
-    for prompt, sampling, grammar, draft in zip(prompts, samplings, grammars, drafts, strict=True):
+    for prompt, sampling, grammar in zip(prompts, samplings, grammars, strict=True):
         held = HeldSequence(target.fork())
-        generator = Generator(held, draft, END, 8)
+        generator = Generator(held, None, END)
         run = generator.begin(prompt, sampling, LIMITS, grammar)
-        if prompt[:-1]:
-            held.extend(prompt[:-1], 0)
+        if prompt[:-2]:  # the first pass begins with two tokens
+            held.extend(prompt[:-2], 0)
         made.append(Text(generator, run))
     return made
 
 
-def write(texts, most_rows=64):
-    """The tokens of all texts, and the rows of each pass."""
-    live, written, rows = dict(enumerate(texts)), [[] for _ in texts], []
+def write(texts):
+    """The tokens of all texts."""
+    live, written = dict(enumerate(texts)), [[] for _ in texts]
     while live:
-        found = next_rounds(list(live.values()), most_rows, lambda count, held, ms: rows.append(count))
+        found = next_rounds(list(live.values()))
         for (index, _), step in zip(list(live.items()), found, strict=True):
             assert isinstance(step, Round), step
             written[index] += step.tokens
             if step.finish_reason is not None:
                 del live[index]
-    return written, rows
+    return written
 
 
 def alone(table, prompt, sampling, grammar):
@@ -76,18 +55,7 @@ def test_each_text_is_the_one_it_is_alone(seed):
         alone(table, *each)
         for each in zip(PROMPTS, samplings, [each and each.copy() for each in grammars], strict=True)
     ]
-    drafts = [Guesses(table, index) if index else None for index in range(4)]
-    written, _ = write(texts_of(TableTarget(table), PROMPTS, samplings, grammars, drafts))
-    assert written == expected
-
-
-def test_a_pass_has_no_more_rows_than_it_may():
-    table = Table(VOCABULARY, 3)
-    drafts = [Guesses(table, index) for index in range(4)]
-    texts = texts_of(TableTarget(table), PROMPTS, [Sampling()] * 4, [None] * 4, drafts)
-    written, rows = write(texts, 5)
-    assert max(rows) == 5
-    assert written == [alone(table, prompt, Sampling(), None) for prompt in PROMPTS]
+    assert write(texts_of(TableTarget(table), PROMPTS, samplings, grammars)) == expected
 
 
 def failing(target, error, times):
@@ -103,26 +71,19 @@ def failing(target, error, times):
     target.decode_each = decode_each
 
 
-@pytest.mark.parametrize("error", [Aborted(), CodespecError("it failed")], ids=["stopped", "failed"])
+@pytest.mark.parametrize(
+    "error", [Aborted(), CodespecError("it failed"), ContextFull("full")], ids=["stopped", "failed", "full"]
+)
 def test_after_a_pass_that_came_to_nothing_all_go_on(error):
     rng = np.random.default_rng(5)
     table = Table(VOCABULARY, 5)
     grammars = [random_grammar(rng, VOCABULARY, END) for _ in range(4)]
     expected = [alone(table, prompt, Sampling(), each.copy()) for prompt, each in zip(PROMPTS, grammars, strict=True)]
-    drafts = [Guesses(table, index) for index in range(4)]
-    texts = texts_of(TableTarget(table), PROMPTS, [Sampling()] * 4, grammars, drafts)
+    texts = texts_of(TableTarget(table), PROMPTS, [Sampling()] * 4, grammars)
     failing(texts[0].generator.sequence.target, error, 1)
     with pytest.raises(type(error)):
-        next_rounds(texts, 64)
-    assert write(texts)[0] == expected
-
-
-def test_where_proposals_have_no_room_the_pass_does_without():
-    table = Table(VOCABULARY, 6)
-    drafts = [Guesses(table, index) for index in range(4)]
-    texts = texts_of(TableTarget(table), PROMPTS, [Sampling()] * 4, [None] * 4, drafts)
-    failing(texts[0].generator.sequence.target, ContextFull("full"), 1)
-    assert write(texts)[0] == [alone(table, prompt, Sampling(), None) for prompt in PROMPTS]
+        next_rounds(texts)
+    assert write(texts) == expected
 
 
 class Broken:
@@ -158,10 +119,10 @@ class Broken:
 def test_a_text_that_fails_does_not_end_the_others():
     table = Table(VOCABULARY, 8)
     grammars = [None, Broken(3), None, None]
-    texts = texts_of(TableTarget(table), PROMPTS, [Sampling()] * 4, grammars, [None] * 4)
+    texts = texts_of(TableTarget(table), PROMPTS, [Sampling()] * 4, grammars)
     live, written, failed = dict(enumerate(texts)), [[] for _ in texts], {}
     while live:
-        for (index, _), step in zip(list(live.items()), next_rounds(list(live.values()), 64), strict=True):
+        for (index, _), step in zip(list(live.items()), next_rounds(list(live.values())), strict=True):
             if isinstance(step, CodespecError):
                 failed[index] = str(step)
                 del live[index]
