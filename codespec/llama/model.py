@@ -125,7 +125,13 @@ class LlamaVocabulary:
 
     def name(self, token: int) -> bytes:
         """The name of a token in the model file; control tokens have one too."""
-        return self._api.llama_vocab_get_text(self.pointer, token) or b""
+        return self.names[token]
+
+    @cached_property
+    def names(self) -> list[bytes]:
+        """``name`` of every token: a model that begins compares its vocabulary with others' several times."""
+        name = self._api.llama_vocab_get_text
+        return [name(self.pointer, token) or b"" for token in range(self.size)]
 
     def _piece(self, token: int, special: bool = False) -> bytes:
         while True:

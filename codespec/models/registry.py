@@ -166,16 +166,12 @@ def is_whole(path: Path) -> bool:
 
 def vocabulary_hash(vocabulary: LlamaVocabulary) -> str:
     """A hash that is equal for two vocabularies if every token has the same text, padding at the end aside."""
-    return digest_of(map(vocabulary.name, range(vocabulary.used)))
+    return digest_of(vocabulary.names[: vocabulary.used])
 
 
 def digest_of(names: Iterable[bytes]) -> str:
     """A hash of names of tokens."""
-    digest = hashlib.sha256()
-    for name in names:
-        digest.update(name)
-        digest.update(b"\0")
-    return digest.hexdigest()
+    return hashlib.sha256(b"".join(name + b"\0" for name in names)).hexdigest()
 
 
 def text_hash(vocabulary: LlamaVocabulary) -> str:
