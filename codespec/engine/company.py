@@ -252,7 +252,8 @@ class Company:
         def stop() -> bool:
             return cancel.is_set() or perf_counter() - began > _STEP_S
 
-        statistics.prefill_tokens += member.generator.sequence.read(member.run.tokens[:-1], first, most, stop, _SHORT - 1)
+        sequence, before_last = member.generator.sequence, member.run.tokens[:-1]
+        statistics.prefill_tokens += sequence.read(before_last, first, most, stop, _SHORT - 1)
         statistics.prefill_ms += since(began)
 
     def _seat(self, prompt: Sequence[int], size: int) -> _Seat | None:
