@@ -42,13 +42,7 @@ class Follower(Protocol):
 
 
 class CopyingSource(Protocol):
-    """A source of proposals.
-
-    Attributes:
-        source: its name.
-    """
-
-    source: str
+    """A source of proposals."""
 
     def follow(self, tokens: Sequence[int]) -> Follower | None:
         """Look for where ``tokens``, the prompt included, stand in what is copied; None where it says nothing."""

@@ -105,7 +105,7 @@ class SpeculativeEngine(Engine):
             speculate: False decodes one token at a time with the target alone; a draft replaces the engine's own.
         """
         sampling = self.without_markers(sampling or Sampling())
-        kind = self.kind(language, sampling, grammar, window)
+        kind = self._kind_of_text(language, sampling, grammar, window)
         self.new_cancellation()
         self._turn_to(prompt)
         self.drafts.window.begin(len(prompt), window, changes)
@@ -119,7 +119,9 @@ class SpeculativeEngine(Engine):
             for step in self._generator.generate(prompt, sampling, limits or Limits(), grammar, self._stopped(cancel)):
                 yield decode(step)
 
-    def kind(self, language: str, sampling: Sampling, grammar: GrammarState | None, window: Sequence[int]) -> str:
+    def _kind_of_text(
+        self, language: str, sampling: Sampling, grammar: GrammarState | None, window: Sequence[int]
+    ) -> str:
         """The kind of a text, which has acceptance rates of its own."""
         kind = f"{language}/{'greedy' if sampling.temperature == 0 else 'sampled'}/{'grammar' if grammar else 'free'}"
         return f"{kind}/window" if window else kind  # copies are right far more often there
