@@ -163,6 +163,7 @@ def test_a_request_takes_over_what_was_begun_before_it_came(here):
         before = [InThread(window, lambda: window.ask("complete", ahead=True, **what)) for _ in range(2)]
         message = channel.receive()
         assert message["ahead"]
+        assert eventually(lambda: window.submitted == 2)
         asked = InThread(window, lambda: window.ask("complete", **what))
         assert channel.receive() == {"op": "hasten", "id": message["id"]}
         other = InThread(window, lambda: window.ask("complete", "b", ahead=True, request=request()))

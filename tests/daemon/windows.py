@@ -73,6 +73,7 @@ class Window:
     """
 
     def __init__(self, config: Config | None = None, progress=None, report=None, wait=True, own=None) -> None:
+        self.submitted = 0  # requests that the client has
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
         self.client = self._do(self._made, report or (lambda message: None), own)
@@ -105,6 +106,7 @@ class Window:
 
         async def work():
             asked = self.client.submit(op, document, **fields)
+            self.submitted += 1
             while cancel is not None and not asked.future.done():
                 await asyncio.wait([asked.future], timeout=0.01)
                 if cancel.is_set():
