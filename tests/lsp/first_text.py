@@ -31,6 +31,7 @@ from .soak import SERVE
 BASKET = (ROOT / "examples/drafts/basket.py").read_text("utf-8")
 NEW = BASKET[: BASKET.index("        return sum(")] + " " * 8
 OPENED, SMALLEST, LARGEST = 12, 3_000, 30_000
+LONGEST_S = 60.0
 STATUS = types.ExecuteCommandParams("codespec.status", [])
 
 
@@ -67,6 +68,8 @@ async def from_start(home: Path, folder: Path, target: str, settings: dict[str, 
         server.open(NEW, uri)
         answer = await server.ask(NEW.count("\n"), len(NEW.rpartition("\n")[2]), uri)
         while not (answer and answer.items):
+            if time.monotonic() - began > LONGEST_S:
+                raise SystemExit(f"no text after {LONGEST_S:g} s")
             await asyncio.sleep(0.02)
             answer = await server.ask(NEW.count("\n"), len(NEW.rpartition("\n")[2]), uri)
         seconds = time.monotonic() - began
