@@ -191,7 +191,7 @@ def read_position(position: str) -> tuple[Path, str, int]:
     row = numbers[0]
     count = text.count("\n") + 1
     if not 1 <= row <= count:
-        raise CodespecError(f"{path}:{row}: the last line is {count}")
+        raise CodespecError(f"{path}:{row}: no such line; give one from 1 to {count}")
     start = 0
     for _ in range(row - 1):
         start = text.index("\n", start) + 1
@@ -200,7 +200,7 @@ def read_position(position: str) -> tuple[Path, str, int]:
     length = end - start - text.endswith("\r", start, end)
     column = numbers[1] if len(numbers) > 1 else length + 1
     if not 1 <= column <= length + 1:
-        raise CodespecError(f"{path}:{row}:{column}: line {row} has {length} characters")
+        raise CodespecError(f"{path}:{row}:{column}: no such column; give one from 1 to {length + 1}")
     return Path(path), text, start + column - 1
 
 

@@ -228,9 +228,9 @@ def test_models_list(capsys):
 ERRORS = [
     (["complete", "nowhere.py:1"], "nowhere.py: no such file; check the path"),
     (["complete", str(EXAMPLE)], "no line given; write FILE:LINE or FILE:LINE:COL"),
-    (["complete", f"{EXAMPLE}:999"], "shapes.py:999: the last line is 30"),
-    (["complete", f"{EXAMPLE}:0"], "shapes.py:0: the last line is 30"),
-    (["complete", f"{EXAMPLE}:3:99"], "line 3 has 11 characters"),
+    (["complete", f"{EXAMPLE}:999"], "shapes.py:999: no such line; give one from 1 to 30"),
+    (["complete", f"{EXAMPLE}:0"], "shapes.py:0: no such line; give one from 1 to 30"),
+    (["complete", f"{EXAMPLE}:3:99"], "shapes.py:3:99: no such column; give one from 1 to 12"),
     (["complete", f"{EXAMPLE}:3", "--target", "nonesuch"], "no target model 'nonesuch'; give the path of a .gguf file"),
     (["complete", f"{EXAMPLE}:3", "--target", "./nonesuch.gguf"], "./nonesuch.gguf: no such model file; "),
     (["complete", f"{EXAMPLE}:3", "--draft", "nonesuch"], "no draft model 'nonesuch'"),
@@ -295,7 +295,7 @@ def test_positions(tmp_path):
     assert read_position(f"{path}:2:5")[2] == 10
     assert read_position(f"{path}:2")[2] == 12
     assert read_position(f"{path}:3:1")[2] == 13
-    with pytest.raises(CodespecError, match="has 6 characters"):
+    with pytest.raises(CodespecError, match="no such column; give one from 1 to 7"):
         read_position(f"{path}:2:8")
     path.write_bytes(b"eins\rzwei\r\rvier")
     assert read_position(f"{path}:4:2")[1:] == ("eins\nzwei\n\nvier", 12)
