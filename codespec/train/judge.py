@@ -201,17 +201,23 @@ class Said:
 
     Attributes:
         prompt, text: token ids.
+        room: how many tokens it might write.
+        stopped: whether an end token, which is not part of the text, came before that.
     """
 
     prompt: Sequence[int]
     text: Sequence[int]
+    room: int
+    stopped: bool
 
 
 def said_by_target(engine: LocalEngine, places: Sequence[InfillingExample]) -> Iterator[Said]:
     """What the target writes at some positions, by itself."""
     for place, prompt in _prompts(engine, places):
         chunks = engine.generate(prompt, limits=Limits(place.tokens), speculate=False)
-        yield Said(prompt, [token for chunk in chunks if chunk.round is not None for token in chunk.round.tokens])
+        rounds = [chunk.round for chunk in chunks if chunk.round is not None]
+        text = [token for each in rounds for token in each.tokens]
+        yield Said(prompt, text, place.tokens, rounds[-1].finish_reason == "stop")
 
 
 def accepted_of(path: Path, engine: LocalEngine, said: Iterable[Said]) -> GreedyAcceptance:
@@ -223,14 +229,16 @@ def accepted_of(path: Path, engine: LocalEngine, said: Iterable[Said]) -> Greedy
     draft = engine.drafts.model
     assert draft is not None
     found, sampling = GreedyAcceptance(), Sampling(logit_bias=_banned(engine))
+    end_tokens = engine.vocabulary.end_tokens
     for each in said:
         proposed = accepted = at = 0
         sampler = LogitSampler(sampling, len(each.prompt))
-        while at < len(each.text):
+        while at < len(each.text) + each.stopped:
             left = each.text[at:]
-            most = FixedLength(LENGTH).more(len(left) - 1)  # the last token is the target's own
+            most = FixedLength(LENGTH).more(each.room - at - 1)  # the last token is the target's own
             tokens = draft.propose([*each.prompt, *each.text[:at]], None, sampler, most).tokens
             right = sum(1 for _ in takewhile(bool, map(eq, tokens, left)))
+            right += right == len(left) < len(tokens) and tokens[right] in end_tokens  # the end, too, was foreseen
             found.tries += bool(tokens)
             found.first += right > 0
             found.passes += 1
