@@ -19,7 +19,7 @@ from codespec.models.fim import FimFormat, Order
 from codespec.protocols import Cancel, Chunk, GrammarState, Limits, Sampling, Statistics, TokenChange, Vocabulary
 
 if TYPE_CHECKING:
-    from codespec.engine.company import Company
+    from codespec.engine.slots import Slots
 
 _log = logging.getLogger("codespec")
 
@@ -265,7 +265,7 @@ class Generating(Protocol):
         return one_by_one(generate, lambda: self.statistics, grammars, samplings, stopped)
 
     @property
-    def company(self) -> Company | None:
+    def slots(self) -> Slots | None:
         """Where texts of several prompts are written side by side; None where this engine writes one at a time."""
         return None
 

@@ -13,13 +13,13 @@ from codespec.draft.costs import LONGEST
 from codespec.draft.storage.profiles import Profiles, Setup, model_hash
 from codespec.engine.adapters import Adapters, LoraRequest
 from codespec.engine.calibration import ModelCosts
-from codespec.engine.company import Company
 from codespec.engine.draft_files import DraftFiles
 from codespec.engine.drafts import DRAFTS_BYTES, Drafts
 from codespec.engine.engine import add_note
 from codespec.engine.parallel import ParallelSequences
 from codespec.engine.prefill_steps import prefill_steps
 from codespec.engine.prompt_cache import PromptCache, PromptCacheSettings
+from codespec.engine.slots import Slots
 from codespec.engine.speculative_engine import SpeculativeEngine
 from codespec.files import StrPath
 from codespec.llama.agreement import rows_agree
@@ -109,7 +109,7 @@ class LocalEngine(SpeculativeEngine):
         files = DraftFiles(self.context, gpu_layers, threads, profiles, wrap, heads=heads)
         drafts = Drafts(self.context, costs, files, profiles, clock, drafts_bytes, learnt_folder)
         self._parallel = ParallelSequences(self.context)
-        self._company = Company(self)
+        self._slots = Slots(self)
         generator = Generator(
             wrap(self._sequence, "target"),
             None,
@@ -245,12 +245,12 @@ class LocalEngine(SpeculativeEngine):
             add_note(self.notes, self.adapter_problem)
 
     @property
-    def company(self) -> Company | None:
-        """As ``Generating.company``: none in exact mode, where a text must not depend on what is decoded beside it, nor
+    def slots(self) -> Slots | None:
+        """As ``Generating.slots``: none in exact mode, where a text must not depend on what is decoded beside it, nor
         with recurrent layers, whose sequences are decoded one by one, or a sliding window, whose cells are saved in
         another form."""
         plain = not self.context.exact and not self.model.recurrent and not self.model.sliding_window
-        return self._company if plain and self._company.possible and self.context.pointer else None
+        return self._slots if plain and self._slots.possible and self.context.pointer else None
 
     @cached_property
     def filling_adapter(self) -> Path | None:
@@ -323,7 +323,7 @@ class LocalEngine(SpeculativeEngine):
         if self.context.pointer:
             self.kept.save()
         self._parallel.close()
-        self._company.close()
+        self._slots.close()
         self.context.close()
         self._adapters.close()
         self.model.close()

@@ -73,7 +73,7 @@ class Backend:
     @property
     def together(self) -> bool:
         """Whether several requests can be written side by side."""
-        return isinstance(self._completer, Completer) and self._completer.engine.company is not None
+        return isinstance(self._completer, Completer) and self._completer.engine.slots is not None
 
     def submit(self, work: Work, documents: Iterable[Request] = (), engine: Generating | None = None) -> Job:
         """Have work done in the decode thread; editors' requests go first, and stop it. It is done again, with the

@@ -9,8 +9,8 @@ from dataclasses import replace
 from codespec.completion.completer import Completer
 from codespec.completion.ending.stream import follow
 from codespec.completion.request import Completion
-from codespec.engine.company import Company, Member
 from codespec.engine.engine import Generating, TextVocabulary
+from codespec.engine.slots import Slots, SlotText
 from codespec.errors import CodespecError
 from codespec.grammar import GrammarError
 from codespec.grammar.errors import GrammarGaveUp
@@ -41,16 +41,16 @@ class Writing:
     Attributes:
         engine: that it was begun with; None: it was not.
         totals: of what was written so far.
-        member: the seat of the text that is written side by side with others; None: it has none.
+        slot_text: the slot of the text that is written side by side with others; None: it has none.
         sociable: whether it can be written so.
-        long: whether the text that is to be written has no room in any seat.
+        long: whether the text that is to be written has no room in any slot.
     """
 
     def __init__(self, order: Order) -> None:
         self._order = order
         self.totals = Totals()
-        self.member: Member | None = None
-        self._company: Company | None = None
+        self.slot_text: SlotText | None = None
+        self._slots: Slots | None = None
         self.long = False
         fitted = any(isinstance(each, FittedPrompt) for each in order.prompts)
         self.sociable = not fitted and order.limits.max_tokens > 0
@@ -92,61 +92,61 @@ class Writing:
         return self._next >= len(self._order.prompts) * self._order.count
 
     @property
-    def seated(self) -> bool:
-        """Whether it has a seat."""
-        return self.member is not None
+    def has_slot(self) -> bool:
+        """Whether it has a slot."""
+        return self.slot_text is not None
 
-    def join(self, completer: Completer, company: Company, cancel: Cancel, emit: Emit) -> None:
-        """See that the text that is to be written has a seat, where there is one.
+    def take_slot(self, completer: Completer, slots: Slots, cancel: Cancel, emit: Emit) -> None:
+        """See that the text that is to be written has a slot, where there is one.
 
         Raises:
             HttpError, CodespecError: as ``run``.
         """
         order = self._begin(completer.engine)
-        while self.member is None and not self.over:
+        while self.slot_text is None and not self.over:
             if self._text is None:
                 self._text = self._begun(order.prompts[self._next // order.count], completer.engine, emit)
             if self._text.is_full:
                 self._text.end_full(emit)
                 self._end()
                 continue
-            self._company = company
-            self.member = self._text.join(company, self._left_ms(), cancel)
-            self.long = self.member is None and not self._text.fits(company)
-            if self.member is None:
+            self._slots = slots
+            self.slot_text = self._text.take_slot(slots, self._left_ms(), cancel)
+            self.long = self.slot_text is None and not self._text.fits(slots)
+            if self.slot_text is None:
                 return
 
     def take(self, chunk: Chunk | CodespecError, emit: Emit) -> None:
-        """Go on with what was written of the text that has a seat, or why it cannot go on.
+        """Go on with what was written of the text that has a slot, or why it cannot go on.
 
         Raises:
             HttpError, CodespecError: as ``run``.
         """
         if isinstance(chunk, CodespecError):
             raise _bad_grammar(chunk) if isinstance(chunk, GrammarGaveUp) else chunk
-        assert self.member is not None
+        assert self.slot_text is not None
         assert self._text is not None
         over = chunk.finish_reason is not None
-        if self.member.cut and chunk.finish_reason == "length":
+        if self.slot_text.cut and chunk.finish_reason == "length":
             chunk = replace(chunk, finish_reason=None)  # it goes on alone
         if self._text.add(chunk, emit):
-            self._leave()
+            self._release()
             self._end()
         elif over:
-            self._leave(goes_on=True)
+            self._release(goes_on=True)
 
-    def leave(self, goes_on: bool = False) -> None:
-        """Give up the seat, if it has one; ``goes_on`` as of ``Company.leave``."""
-        if self.member is not None:
-            self._leave(goes_on)
+    def release_slot(self, goes_on: bool = False) -> None:
+        """Give up the slot, if it has one; ``goes_on`` as of ``Slots.release``."""
+        if self.slot_text is not None:
+            self._release(goes_on)
 
-    def _leave(self, goes_on: bool = False) -> None:
-        assert self.member is not None
+    def _release(self, goes_on: bool = False) -> None:
+        assert self.slot_text is not None
         assert self._text is not None
-        assert self._company is not None
-        self._company.leave(self.member, goes_on)
-        self._count(*self._text.spent_by(self.member.statistics))
-        self.member = None
+        assert self._slots is not None
+        self._slots.release(self.slot_text, goes_on)
+        self._count(*self._text.spent_by(self.slot_text.statistics))
+        self.slot_text = None
 
     def _end(self) -> None:
         self._text, self.long = None, False
@@ -237,14 +237,14 @@ class _Text:
         """Emit what is held back of the text, with ``length`` as its reason to end."""
         self._emit(self._text.end(), (), "length", emit)
 
-    def fits(self, company: Company) -> bool:
-        """Whether there may be a seat for it later."""
-        return company.fits(self.prompt + self._written, self._limits(None))
+    def fits(self, slots: Slots) -> bool:
+        """Whether there may be a slot for it later."""
+        return slots.fits(self.prompt + self._written, self._limits(None))
 
-    def join(self, company: Company, left_ms: float | None, cancel: Cancel) -> Member | None:
-        """Go on beside others, where there is a seat."""
+    def take_slot(self, slots: Slots, left_ms: float | None, cancel: Cancel) -> SlotText | None:
+        """Go on beside others, where there is a slot."""
         self._told = len(self._written)
-        return company.join(
+        return slots.begin(
             self.prompt + self._written,
             self._grammar_state(),
             self._sampling(),

@@ -16,8 +16,8 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from codespec.completion.completer import Completer
-from codespec.engine.company import SEATS, Company
 from codespec.engine.engine import Generating
+from codespec.engine.slots import SLOTS, Slots
 from codespec.errors import CodespecError
 from codespec.http.backend import Backend
 from codespec.http.errors import HttpError, superseded, unloaded
@@ -145,7 +145,7 @@ class FairQueue:
             if not own:
                 del self._waiting[ticket.client]
             ticket.over = True
-        elif self._job is not None and self._running == [ticket] and not ticket.work.seated:
+        elif self._job is not None and self._running == [ticket] and not ticket.work.has_slot:
             self._backend.cancel(self._job)  # whose future ends the ticket
         self._tell()
 
@@ -173,38 +173,38 @@ class FairQueue:
 
     def _joins(self, ticket: Ticket) -> bool:
         """Whether a request can be written beside those that are."""
-        together = len(self._running) < SEATS and self._backend.together
+        together = len(self._running) < SLOTS and self._backend.together
         return together and all(each.work.sociable for each in (ticket, *self._running))
 
     # In the decode thread.
 
     def _run(self, completer: Completer, cancel: Cancel) -> Ended:
         """Write, until a request has ended or there was some time for several."""
-        if completer.engine.company is not None:
+        if completer.engine.slots is not None:
             completer.use_no_document()  # an editor's request before this job may have used another adapter
         began, most = monotonic(), 0
         while not cancel.is_set():
             self._more.clear()
-            tickets, company = self._running, completer.engine.company
+            tickets, slots = self._running, completer.engine.slots
             most = max(most, len(tickets))
             work = tickets[0].work
-            if company is None or (not work.seated and (len(tickets) == 1 or self._waits_for_all(tickets))):
+            if slots is None or (not work.has_slot and (len(tickets) == 1 or self._waits_for_all(tickets))):
                 ended = self._alone(tickets[0], completer, cancel)
             else:
-                ended = self._side_by_side(tickets, company, completer, cancel)
-                if not any(each.work.seated for each in tickets):  # another server's requests have all seats
+                ended = self._side_by_side(tickets, slots, completer, cancel)
+                if not any(each.work.has_slot for each in tickets):  # another server's requests have all slots
                     return ended
             if ended:
                 return ended
             if monotonic() - began > _JOB_S:
                 if most == 1:  # the others are gone: it goes on alone, with all drafts
-                    tickets[0].work.leave(goes_on=True)
+                    tickets[0].work.release_slot(goes_on=True)
                 return []
         return []
 
     def _waits_for_all(self, tickets: list[Ticket]) -> bool:
-        """Whether the first request is too long for a seat, and nobody else has one."""
-        return tickets[0].work.long and not any(each.work.seated for each in tickets)
+        """Whether the first request is too long for a slot, and nobody else has one."""
+        return tickets[0].work.long and not any(each.work.has_slot for each in tickets)
 
     def _alone(self, ticket: Ticket, completer: Completer, cancel: Cancel) -> Ended:
         """Write one request, until it ends or others come."""
@@ -221,23 +221,23 @@ class FairQueue:
             self._post(self._metrics.spent, ticket.work.spent())
         return [(ticket, totals)] if ticket.work.over or ticket.unwanted.is_set() else []
 
-    def _side_by_side(self, tickets: list[Ticket], company: Company, completer: Completer, cancel: Cancel) -> Ended:
+    def _side_by_side(self, tickets: list[Ticket], slots: Slots, completer: Completer, cancel: Cancel) -> Ended:
         """Write some tokens of each request."""
         ended: Ended = []
         try:
             for ticket in tickets:
                 try:
                     if not ticket.unwanted.is_set():
-                        ticket.work.join(completer, company, cancel, self._emits(ticket, completer.engine))
+                        ticket.work.take_slot(completer, slots, cancel, self._emits(ticket, completer.engine))
                 except Exception as error:
                     ended.append((ticket, error))
                     continue
-                if not (ticket.unwanted.is_set() or ticket.work.seated or ticket.work.over):
-                    break  # nobody overtakes who has no seat
-            seated = {ticket.work.member: ticket for ticket in tickets if ticket.work.member is not None}
-            silent = [ticket for ticket in seated.values() if not ticket.answered]
-            for member, chunk in company.step(list(seated), cancel):
-                ticket = seated[member]
+                if not (ticket.unwanted.is_set() or ticket.work.has_slot or ticket.work.over):
+                    break  # nobody overtakes who has no slot
+            by_text = {ticket.work.slot_text: ticket for ticket in tickets if ticket.work.slot_text is not None}
+            silent = [ticket for ticket in by_text.values() if not ticket.answered]
+            for text, chunk in slots.step(list(by_text), cancel):
+                ticket = by_text[text]
                 try:
                     ticket.work.take(chunk, self._emits(ticket, completer.engine))
                 except Exception as error:
@@ -251,7 +251,7 @@ class FairQueue:
         done = [each for each in tickets if each not in failed and (each.unwanted.is_set() or each.work.over)]
         ended += [(ticket, ticket.work.totals) for ticket in done]
         for ticket, _ in ended:
-            ticket.work.leave()
+            ticket.work.release_slot()
             self._post(self._metrics.spent, ticket.work.spent())
         return ended
 
@@ -262,7 +262,7 @@ class FairQueue:
             if not ticket.watched:
                 ticket.watched = True
                 self._post(self._watch, ticket)
-            if not ticket.work.seated:
+            if not ticket.work.has_slot:
                 if first:
                     sleep(_LEFT_S)
                 self._between(engine)

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from codespec.engine.company import FEW, SEATS
+from codespec.engine.slots import FEW, SLOTS
 from tests.http.http_servers import serving, until
 
 PROMPTS = [f"import {name}\n\n\ndef {name}_of(path):\n    " for name in ("os", "json", "re", "math", "csv", "time")]
@@ -80,7 +80,7 @@ def test_a_short_answer_does_not_wait_for_a_long_one(client):
         assert short[-1] < long.result()[-1]
 
 
-def test_grammars_and_probabilities_hold_in_company(client):
+def test_grammars_and_probabilities_hold_in_slots(client):
     asked = [
         {"prompt": "# a package\n", "json_schema": SCHEMA},
         {"prompt": "number = ", "grammar": DIGITS, "max_tokens": 12, "logprobs": 3},
@@ -106,7 +106,7 @@ def test_a_request_that_cannot_be_followed_does_not_disturb_the_others(client):
         assert one["usage"]["completion_tokens"] == other["usage"]["completion_tokens"]
 
 
-def test_a_client_that_leaves_gives_its_seat_up(client):
+def test_a_client_that_leaves_gives_its_slot_up(client):
     begun = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         long = pool.submit(stream, client, PROMPTS[0], 300, begun)
@@ -119,9 +119,9 @@ def test_a_client_that_leaves_gives_its_seat_up(client):
     until(lambda: counts(client)["codespec_requests_running"] == 0, 10)
 
 
-def test_more_clients_than_seats(client):
-    assert client.get("/props").json()["total_slots"] == SEATS
-    asked = [{"prompt": f"{PROMPTS[n % 6]}x{n} = ", "max_tokens": 12} for n in range(SEATS + 5)]
+def test_more_clients_than_slots(client):
+    assert client.get("/props").json()["total_slots"] == SLOTS
+    asked = [{"prompt": f"{PROMPTS[n % 6]}x{n} = ", "max_tokens": 12} for n in range(SLOTS + 5)]
     answers = together(client, asked)
     assert all(each["choices"][0]["finish_reason"] in ("stop", "length") for each in answers)
     assert len(answers) > FEW
@@ -129,14 +129,14 @@ def test_more_clients_than_seats(client):
 
 @pytest.fixture(scope="module")
 def narrow():
-    """A server whose seats have room for a quarter of the context."""
+    """A server whose slots have room for a quarter of the context."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("codespec.engine.company.MEMORY", FEW * 256 * 1792)
+        patch.setattr("codespec.engine.slots.MEMORY", FEW * 256 * 1792)
         with serving() as running, httpx.Client(base_url=running.url, timeout=60) as client:
             yield client
 
 
-def test_a_prompt_that_is_too_long_for_a_seat_is_answered_too(narrow):
+def test_a_prompt_that_is_too_long_for_a_slot_is_answered_too(narrow):
     long = "import os\n" * 150
     asked: list[dict[str, Any]] = [{"prompt": prompt} for prompt in (PROMPTS[0], long, PROMPTS[1], PROMPTS[2])]
     alone = [ask(narrow, **each)["usage"] for each in asked]
@@ -161,7 +161,7 @@ def test_a_long_prompt_that_nobody_waits_for_any_more_lets_the_others_go_on(narr
     until(lambda: counts(narrow)["codespec_requests_running"] == 0, 10)
 
 
-def test_a_text_that_outgrows_its_seat_goes_on_alone(narrow):
+def test_a_text_that_outgrows_its_slot_goes_on_alone(narrow):
     begun, before = threading.Event(), counts(narrow)[READ]
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(stream, narrow, PROMPTS[0], 60, begun)

@@ -9,8 +9,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from codespec.engine.company import SEATS
 from codespec.engine.engine import Generating
+from codespec.engine.slots import SLOTS
 from codespec.errors import CodespecError
 from codespec.http.apis.chat import messages_of
 from codespec.http.apis.chat_template import rendered
@@ -75,7 +75,7 @@ def about(engine: Generating) -> dict[str, Any]:
     chat = engine.chat_template
     return {
         "default_generation_settings": {"n_ctx": engine.context_length},
-        "total_slots": SEATS if engine.company is not None else 1,
+        "total_slots": SLOTS if engine.slots is not None else 1,
         "model_alias": engine.name,
         "chat_template": chat.source if chat is not None else "",
         "bos_token": chat.beginning if chat is not None else "",
