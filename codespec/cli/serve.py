@@ -139,11 +139,12 @@ def _settings(options: argparse.Namespace) -> tuple[Config, Access]:
     """The settings of the user's file, and what the options say.
 
     Raises:
-        CodespecError: packages are missing, or the server would be open to others.
+        CodespecError: packages are missing, the server would be open to others, or there is no such target.
     """
     from dataclasses import replace
 
     from codespec.config import load
+    from codespec.models.registry import file_or_model
 
     try:
         from codespec.http.security import Access
@@ -154,7 +155,10 @@ def _settings(options: argparse.Namespace) -> tuple[Config, Access]:
     for message in messages:
         _announce(message)
     if options.target is not None:
-        config = replace(config, target=replace(config.target, path=options.target))
+        target = file_or_model(options.target)
+        if not target.is_file():
+            raise CodespecError(f"{target}: no such model file; name a .gguf file or a model of `codespec models list`")
+        config = replace(config, target=replace(config.target, path=str(target)))
     config = replace(config, time_budget_ms=0)  # an editor's
     access = Access(options.http[0], keys_of(options.api_key_file), tuple(options.http_cors))
     access.check()

@@ -1,6 +1,7 @@
 """``codespec serve --http`` has the model process serve."""
 
 import contextlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from codespec.config import Config
 from codespec.daemon.models import Models
 from codespec.daemon.start import stop_model_process
 from codespec.http.backend import Backend
+from codespec.models.registry import EMBEDDED_TARGET
 from codespec.worker.decode_thread import DecodeThread
 from tests.daemon.windows import Window
 from tests.http.http_servers import until
@@ -124,6 +126,23 @@ def test_options_that_would_do_nothing(run, options, named):
     child, log = run(*options)
     assert child.wait(60) == 2
     assert named in log()
+
+
+@pytest.mark.parametrize("given", ["nonesuch", "models/none.gguf", "/nowhere/none.gguf"])
+def test_a_target_that_is_not_there_ends_it(run, given):
+    child, log = run("--http", "0", "--target", given)
+    assert child.wait(60) == 2
+    assert "none" in log()
+    assert "listening" not in log()
+
+
+def test_the_target_may_be_a_file_of_the_current_folder(run, tmp_path):
+    shutil.copy(EMBEDDED_TARGET, tmp_path / "mine.gguf")
+    _, log = run("--http", "0", "--target", "mine.gguf")
+    until(lambda: "listening on" in log())
+    url = url_in(log())
+    until(lambda: answers(url))
+    assert httpx.post(url + "/v1/completions", json=FIELDS, timeout=60).json()["usage"]["completion_tokens"] == 4
 
 
 def test_a_model_that_cannot_be_loaded_is_told_whatever_went_wrong():
