@@ -216,6 +216,7 @@ def running(program: str, arguments: list[str], path: Path, within_s: float = 5 
     nvim = pynvim.attach("child", argv=[program, "--embed", *arguments])
     # Neovim answers nothing while it asks the user something; a test must fail then, not wait.
     watchdog = threading.Timer(within_s, kill, (nvim.funcs.getpid(),))
+    watchdog.daemon = True  # an interrupt may come while Neovim ends, and the tests' process waits for no timer then
     watchdog.start()
     try:
         nvim.ui_attach(100, 24, rgb=True, ext_linegrid=True)
