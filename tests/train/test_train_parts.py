@@ -216,11 +216,13 @@ def test_what_is_accepted_of_a_known_text_is_what_is_accepted_in_the_loop():
 
     said, found, in_the_loop = in_own_thread(measured)
     assert sum(accepted for _, accepted in found) > 30
-    # Noise of a pass over several rows may change what a target says at a place.
+    # Noise of a pass over several rows may change what a target says at a place, and what a draft proposes.
     same = [n for n, (text, *_) in enumerate(in_the_loop) if text == said[n].text]
     assert len(same) >= len(places) / 2
-    assert any(said[n].stopped for n in same)
-    assert [found[n] for n in same] == [in_the_loop[n][1:] for n in same]
+    assert sum(found[n] == in_the_loop[n][1:] for n in same) >= len(same) - 1
+    stopped = [n for n in same if said[n].stopped]
+    assert stopped
+    assert [found[n][0] for n in stopped] == [in_the_loop[n][1] for n in stopped]
 
 
 def test_how_sure_a_ratio_is():
