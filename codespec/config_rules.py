@@ -109,7 +109,7 @@ def option(default: T, workspace: Workspace, **rule: Any) -> T:
 
 
 def cores() -> int:
-    """Of the processor."""
+    """Logical cores of the machine; 1 where the system does not tell."""
     return os.cpu_count() or 1
 
 

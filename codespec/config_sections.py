@@ -51,7 +51,7 @@ class TargetConfig:
 
     @property
     def set_threads(self) -> int:
-        """0 where they are chosen."""
+        """The number of threads that the settings name; 0 where codespec is to choose it."""
         return 0 if isinstance(self.threads, str) else self.threads
 
 

@@ -13,7 +13,7 @@ class LowerGrammars(BuildHookInterface):  # type: ignore[misc]
     """Fills ``codespec/data/lowered``. Without it everything works, and the first use takes longer: no error."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """As the interface says."""
+        """Lower the grammars before the wheel is packed; called by hatchling."""
         if self.target_name != "wheel":
             return
         code = "from codespec.grammar.beforehand import lower_beforehand; lower_beforehand()"

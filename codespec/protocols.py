@@ -40,7 +40,7 @@ class Vocabulary(Protocol):
 
     @property
     def size(self) -> int:
-        """Number of tokens."""
+        """The number of tokens, V."""
         ...
 
     @property

@@ -25,7 +25,7 @@ class Counts:
     pass_ms: float = 0.0
 
     def add(self, latest: Statistics, pass_ms: float) -> None:
-        """Count a generation."""
+        """Count a completion that took ``pass_ms`` a pass of the target, and what its generation took."""
         self.totals.add(latest)
         self.completions += 1
         self.pass_ms = pass_ms

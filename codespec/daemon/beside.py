@@ -15,7 +15,7 @@ class ServerBeside(Protocol):
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The address that clients ask, such as ``http://127.0.0.1:8080``."""
         ...
 
     def stop(self) -> None:

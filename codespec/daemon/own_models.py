@@ -45,7 +45,7 @@ class OwnModels:
             return self._made
 
     def link(self) -> LocalLink:
-        """A connection to them."""
+        """A new session with these models, called without a socket; they are loaded at the first request."""
         from codespec.daemon.session import Session
 
         decode, models = self.get()

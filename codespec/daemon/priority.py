@@ -95,7 +95,7 @@ class Priority:
 
 
 def own_priority() -> Priority:
-    """That of this process."""
+    """What lowers and raises the priority of this process by the load of the others."""
     return Priority(_way_to_change(), len(own_cpus()), CpuLoad().others)
 
 

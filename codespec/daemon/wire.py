@@ -257,7 +257,7 @@ def pack_completion(completion: Completion, texts: DocumentTexts) -> dict[str, A
 
 
 def unpack_completion(fields: Mapping[str, Any], texts: DocumentTexts) -> Completion:
-    """A completion from JSON."""
+    """The completion that ``pack_completion`` packed; without its rounds, which stay in the model process."""
     return Completion(**{**fields, "passes": tuple(map(_pass, fields["passes"]))}, rounds=())
 
 

@@ -42,7 +42,7 @@ class Follower(Protocol):
 
 
 class CopyingSource(Protocol):
-    """A source of proposals."""
+    """A source that proposes text from elsewhere, such as earlier text of the file."""
 
     def follow(self, tokens: Sequence[int]) -> Follower | None:
         """Look for where ``tokens``, the prompt included, stand in what is copied; None where it says nothing."""

@@ -194,7 +194,7 @@ class NgramDraft:
             index.forget_oldest(GENERATED // 2)
 
     def forget_generated(self) -> None:
-        """Forget what was remembered."""
+        """Forget the generated texts; what the workspace taught stays."""
         self._generated = NgramIndex()
 
     def sync(self, tokens: Sequence[int]) -> None:

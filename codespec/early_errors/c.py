@@ -66,7 +66,7 @@ class Context(NamedTuple):
 
 
 def check(walk: Walk, root: Node, path: str) -> None:
-    """Walk over a file."""
+    """Report the early errors of a whole file to ``walk``."""
     walk.visit_children(root, Context())
 
 

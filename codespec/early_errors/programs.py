@@ -141,12 +141,12 @@ class ProgramErrors:
 
 
 class GoErrors(ProgramErrors):
-    """As ``gofmt`` sees them."""
+    """Errors of Go files that ``gofmt`` reports."""
 
     program = GOFMT
 
 
 class RustErrors(ProgramErrors):
-    """As ``rustfmt`` sees them."""
+    """Errors of Rust files that ``rustfmt`` reports."""
 
     program = RUSTFMT

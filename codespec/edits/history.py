@@ -44,7 +44,7 @@ class _Edit:
 
     @property
     def end(self) -> int:
-        """Behind its last line."""
+        """The index of the line after the edit's last one."""
         return self.line + len(self.after)
 
 
@@ -91,7 +91,7 @@ class EditHistory:
         self._drop(path)
 
     def recent(self) -> tuple[RecentEdit, ...]:
-        """The most recent last."""
+        """The recent edits of all documents, the most recent last."""
         return tuple(map(self._shown, self._edits))
 
     def _drop(self, path: str) -> None:

@@ -93,7 +93,7 @@ class EditOffer:
 
     @property
     def path(self) -> str:
-        """Of the document."""
+        """The path of the document that the offer changes."""
         return self.edits[0].path
 
     def applied(self, text: str) -> str:

@@ -28,7 +28,7 @@ class Window:
 
     @property
     def inside(self) -> str:
-        """Its own text."""
+        """The window's text, without what lies around it in the document."""
         return self.text[self.start : self.end]
 
     def holds(self, line: int) -> bool:

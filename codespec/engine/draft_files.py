@@ -44,7 +44,7 @@ class Drafted(Protocol):
 
     @property
     def length(self) -> int:
-        """Tokens of its context."""
+        """The length of the target's context, in tokens."""
         ...
 
     @property

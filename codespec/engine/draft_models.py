@@ -46,7 +46,7 @@ class Loaded:
 
     @property
     def size(self) -> int:
-        """Bytes of memory, about."""
+        """About how many bytes weights and KV cache take."""
         return self.model.size + self.model.kv_bytes_per_token * self.context.length
 
     def close(self) -> None:

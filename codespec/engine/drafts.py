@@ -87,7 +87,7 @@ class Drafts(Drafting):
 
     @property
     def costs(self) -> RunningCosts:
-        """Of target calls."""
+        """What passes of the target take, as measured and corrected while decoding."""
         return self._target_costs.running
 
     def find(self, name: StrPath, language: Language) -> Path | None:

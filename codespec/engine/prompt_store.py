@@ -72,7 +72,7 @@ class PromptStore:
 
     @property
     def size(self) -> int:
-        """Bytes of all caches."""
+        """Bytes that all kept KV caches take together."""
         return sum(each.data.nbytes for each in list(self._texts))  # another thread may ask
 
     def put(self, stored: StoredPrompt) -> None:

@@ -131,7 +131,7 @@ class SlotText:
 
     @property
     def in_pass(self) -> Text:
-        """For a pass."""
+        """What ``next_rounds`` needs of it."""
         return Text(self.generator, self.run)
 
     @property

@@ -56,7 +56,7 @@ class Service:
         self._queue = FairQueue(backend, defaults.limits, self.metrics, self._questions.answer)
 
     def routes(self) -> list[Route]:
-        """What is answered."""
+        """All paths and methods of the server."""
         return [
             Route("/v1/completions", self.completions, methods=["POST"]),
             Route("/v1/chat/completions", self.chat, methods=["POST"]),
@@ -79,7 +79,7 @@ class Service:
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """While the server runs."""
+        """Run the queue for as long as the server runs."""
         self._queue.begin()
         yield
         self._aside.close()

@@ -32,5 +32,5 @@ class Aside:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def close(self) -> None:
-        """Begin no more work."""
+        """Drop work that has not begun, and take no more; what runs goes on to its end."""
         self._threads.shutdown(wait=False, cancel_futures=True)

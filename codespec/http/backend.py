@@ -50,7 +50,7 @@ class Backend:
         self._closed = False
 
     def open(self) -> None:
-        """Have the model loaded."""
+        """Have the model loaded in the background; ``state`` tells how far it is."""
         self._decode.submit(self._name("opens"), self._open).future.add_done_callback(self._opened)
 
     def _name(self, what: object) -> str:
@@ -108,7 +108,7 @@ class Backend:
         return self._decode.submit(self._name(next(self._numbers)), run, gives_way=gives_way)
 
     def close(self) -> None:
-        """Give the engine back."""
+        """Give the engine up, so that it may be freed."""
         self._closed = True
         self._decode.cancel_document(self._name("opens"))
         self._models.release(self)

@@ -67,5 +67,5 @@ class Metrics:
         self._spent.inc(spent.total_ms / 1e3)
 
     def text(self) -> bytes:
-        """In Prometheus' format."""
+        """All counts in the text format of Prometheus."""
         return generate_latest(self.registry)

@@ -100,7 +100,7 @@ class FairQueue:
 
     @property
     def waiting(self) -> int:
-        """Requests that wait."""
+        """How many requests wait for their turn."""
         return sum(map(len, self._waiting.values()))
 
     def add(self, client: str, order: Order) -> Ticket:

@@ -111,7 +111,7 @@ class HttpServer:
         _run(self._server.serve([self._socket]))
 
     def start(self) -> None:
-        """Serve in a thread."""
+        """Serve in a thread of its own; returns at once, ``started`` tells when."""
         threading.Thread(target=self.run, name="http", daemon=True).start()
 
     def stop(self) -> None:

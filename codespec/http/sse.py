@@ -41,7 +41,7 @@ class Shape(Protocol):
         ...
 
     def whole(self, pieces: list[Piece], totals: Totals) -> Any:
-        """The whole answer."""
+        """The body of an answer that is not streamed: all ``pieces`` together, and the tokens counted."""
         ...
 
     @property
@@ -51,7 +51,7 @@ class Shape(Protocol):
 
 
 def event(data: Any) -> bytes:
-    """One server-sent event."""
+    """``data`` as one server-sent event."""
     return b"data: " + compact(data) + b"\n\n"
 
 
@@ -165,7 +165,7 @@ async def _disconnected(receive: Receive) -> None:
 
 
 async def send_json(send: Send, status: int, data: Any, headers: dict[str, str] | None = None) -> None:
-    """Send a whole answer."""
+    """Send ``data`` as JSON with its length, in one piece."""
     await _send(send, status, compact(data), headers)
 
 

@@ -221,7 +221,7 @@ class Model:
 
     @cached_property
     def size(self) -> int:
-        """Bytes of its tensors."""
+        """Bytes that the weights take in memory."""
         return int(self._api.llama_model_size(self.pointer))
 
     @cached_property

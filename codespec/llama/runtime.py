@@ -159,7 +159,7 @@ class Either:
         self._one, self._other = one, other
 
     def is_set(self) -> bool:
-        """Whether one is."""
+        """Whether one of the two is set."""
         return self._one.is_set() or (self._other is not None and self._other.is_set())
 
 

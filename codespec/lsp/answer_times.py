@@ -42,7 +42,7 @@ class AnswerTimes:
         self._memory = Times()
 
     def add(self, line: int, character: int, ms: float, memory: bool, completions: Sequence[Completion]) -> None:
-        """Note an answer."""
+        """Note what an answer at a position took, in milliseconds, and whether it came from memory."""
         if memory:
             self._memory.add(ms)
         report = completions[0].report if completions and not memory else {}

@@ -44,7 +44,7 @@ class Settings:
         return self.read()
 
     def read(self) -> list[str]:
-        """Read everything again."""
+        """Read files and the client's settings again; what is wrong with them, for the user."""
         self._files = self._states()
         self.config, messages = config.load(self.workspace)
         for source, options in (("initializationOptions", self._initial), ("settings", self._pushed)):

@@ -14,7 +14,7 @@ class Tasks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start a task."""
+        """Run ``work`` beside the caller, and keep it until it ends: asyncio alone may drop it."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

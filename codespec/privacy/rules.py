@@ -62,7 +62,7 @@ class Rule:
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
-        """The pattern without shorthands."""
+        """The pattern as a regular expression, its shorthands written out."""
         pattern = self.pattern
         for short, meaning in SHORTHANDS.items():
             pattern = pattern.replace(short, meaning)
@@ -110,7 +110,7 @@ _JUDGES: dict[str, Callable[[str], bool]] = {
 
 @lru_cache(maxsize=1)
 def token_rules() -> tuple[Rule, ...]:
-    """Known forms of tokens."""
+    """The rules that find access tokens by their form, our own first."""
     table = tomllib.loads(TOKEN_RULES.read_text("utf-8"))
     return tuple(
         Rule(name, tuple(row["words"]), row["pattern"], bits=float(row["bits"]), own=part == "own")

@@ -124,7 +124,7 @@ _KEY_TEXT = re.compile(r"[A-Za-z0-9+/=_-]+")
 
 
 def entropy(text: str) -> float:
-    """Bits for each character."""
+    """Shannon's entropy of the characters of ``text``, in bits a character."""
     counts = Counter(text).values()
     return math.log2(len(text)) - sum(n * math.log2(n) for n in counts) / len(text)
 

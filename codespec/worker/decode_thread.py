@@ -126,7 +126,7 @@ class DecodeThread:
         return task.future
 
     def status(self) -> dict[str, Any]:
-        """How fast jobs stop."""
+        """Milliseconds from a cancellation to its effect, by what was stopped."""
         return {f"stop_{what}_ms": times.figures() for what, times in self._stopping.items()}
 
     def cancel(self, job: Job) -> None:

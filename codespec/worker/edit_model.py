@@ -67,7 +67,7 @@ class EditModel:
         return engine is not None and engine.reading
 
     def abort(self) -> None:
-        """Stop the running request."""
+        """Have the edit model write no more, within one of its passes; from any thread."""
         engine = self._engine()
         if engine is not None:
             engine.abort()

@@ -35,7 +35,7 @@ class Worker(Protocol):
         ...
 
     def close(self) -> None:
-        """Free everything."""
+        """Free the models; nothing runs on them afterwards."""
         ...
 
 

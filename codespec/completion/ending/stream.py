@@ -34,7 +34,7 @@ class TextStream:
 
     @property
     def tokens(self) -> list[int]:
-        """The generated tokens."""
+        """Ids of all tokens that were generated, also of those behind the text's end."""
         return [token for each in self.rounds for token in each.tokens]
 
     def says_more_than(self, lead: str) -> bool:

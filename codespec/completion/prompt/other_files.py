@@ -69,7 +69,7 @@ class FileChunk:
 
     @cached_property
     def size(self) -> int:
-        """Characters, the path included."""
+        """Characters of path and lines, with a line end for each."""
         return len(self.path) + sum(map(len, self.lines)) + len(self.lines)
 
 
@@ -295,7 +295,7 @@ def around(lines: Sequence[str], row: int, count: int) -> list[str]:
 
 
 def span(lines: Sequence[str], row: int, count: int) -> range:
-    """Which lines these are."""
+    """Indices of ``count`` lines around line ``row``, three quarters of them before it; fewer in a shorter file."""
     start = max(0, min(row - count * 3 // 4, len(lines) - count))
     return range(start, min(start + count, len(lines)))
 

@@ -121,7 +121,7 @@ class TokenLog:
             self._pending.append(array("i", tokens[-self._keep :]))
 
     def flush(self) -> None:
-        """Write what was appended."""
+        """Write what was appended since the last call to the file."""
         if not self._pending:
             return
         try:

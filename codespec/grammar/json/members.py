@@ -27,11 +27,11 @@ class MemberKeywords(ValueKeywords):
         self.definitions: dict[str, Schema | None] = {}
 
     def schema(self, node: Any, where: str, given: Schema = True) -> Schema:
-        """A schema, rewritten."""
+        """The schema ``node`` that stands at the JSON pointer ``where``, rewritten."""
         raise NotImplementedError
 
     def schemas(self, value: Any, where: str) -> list[Schema]:
-        """A list of schemas, rewritten."""
+        """The list of schemas at the JSON pointer ``where``, each rewritten."""
         return [self.schema(item, f"{where}/{index}") for index, item in enumerate(self.items_of(value, where))]
 
     def items_of(self, value: Any, where: str) -> list[Any]:

@@ -68,7 +68,7 @@ class Fields:
         return int(value)
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """True or false."""
+        """A field that holds true or false; ``default`` where it is absent."""
         value = self._values.get(name)
         if value is None:
             return default
@@ -97,7 +97,7 @@ class Fields:
         return value
 
     def choice(self, name: str, default: str, *known: str) -> str:
-        """One of some texts."""
+        """A field that holds one of the ``known`` texts; ``default`` where it is absent."""
         value = self.text(name, default)
         if value not in known:
             raise self.bad(name, "one of " + ", ".join(known))
@@ -133,7 +133,7 @@ class Fields:
         return Fields(value, self.status, f"{self.path(name)}.")
 
     def objects(self, name: str, most: int) -> list[Fields]:
-        """A list of objects."""
+        """A field that holds at most ``most`` objects, each with its own fields."""
         found = self.entries(name, most)
         if not all(isinstance(each, dict) for each in found):
             raise self.bad(name, "a list of objects")

@@ -142,7 +142,7 @@ class LlamaServerShape:
 
 
 def settings_of(order: Order, context: int) -> dict[str, Any]:
-    """What was in force."""
+    """``generation_settings`` of an answer: the sampling and the limits that were used."""
     sampling = order.sampling
     return {
         "n_ctx": context,

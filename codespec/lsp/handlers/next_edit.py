@@ -92,7 +92,7 @@ def closed(ls: CodespecServer, uri: str) -> None:
 
 
 def stop(ls: CodespecServer) -> None:
-    """Stop the running request."""
+    """Cancel the request for a next edit that is under way, if there is one."""
     asked, ls.next_edits.asked = ls.next_edits.asked, None
     if asked is not None and not asked.future.done():
         ls.models.cancel(asked)

@@ -24,7 +24,7 @@ class PlainText:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text, with line feeds alone between lines."""
         return "\n".join(self.lines)
 
     def offset(self, row: int, column: int) -> int:

@@ -22,7 +22,7 @@ class Units:
         self._utf32 = encoding == types.PositionEncodingKind.Utf32
 
     def length(self, text: str) -> int:
-        """Units of ``text``."""
+        """The length of ``text`` in the client's units: code points, bytes of UTF-8 or units of UTF-16."""
         if self._utf32 or text.isascii():
             return len(text)
         if self._utf8:

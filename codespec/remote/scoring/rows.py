@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
     @classmethod
     def of(cls, ids: Sequence[int], logprobs: Sequence[float]) -> Row:
-        """A row of lists."""
+        """A row of token ids and their log probabilities, in the same order."""
         return cls(np.array(ids, np.int64), np.array(logprobs, np.float32))
 
 

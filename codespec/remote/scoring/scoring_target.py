@@ -131,7 +131,11 @@ class ScoringTarget:
         raise CodespecError("an engine elsewhere has one sequence; this is a fault of codespec, please report it")
 
     def decode_each(self, forks: Sequence[Target], tokens: Sequence[Sequence[int]]) -> Logits:
-        """As ``fork``."""
+        """Never: there is one sequence.
+
+        Raises:
+            CodespecError: always.
+        """
         raise CodespecError("an engine elsewhere has one sequence; this is a fault of codespec, please report it")
 
     def close(self) -> None:

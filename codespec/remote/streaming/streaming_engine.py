@@ -141,7 +141,7 @@ class StreamingEngine(Engine):
 
     @property
     def about(self) -> dict[str, object]:
-        """Where the target runs."""
+        """Kind, address and model of the engine elsewhere, for reports."""
         about = {"kind": self.kind, "url": self._connection.address.url, "model": self._told.model, "mode": "stream"}
         return {"remote": about}
 

@@ -64,7 +64,7 @@ class FillingRun(Run):
         self.optimizer.load_state_dict(state["optimizer"])
 
     def save(self) -> None:
-        """Write the checkpoint."""
+        """Write the adapter and the state of its optimizer, from which training goes on."""
         known = {name: value.detach() for name, value in self.learnt.items()}
         self.write({"learnt": known, "optimizer": self.optimizer.state_dict()})
 

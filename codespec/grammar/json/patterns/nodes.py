@@ -50,7 +50,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """What all parts match."""
+    """The texts that all ``parts`` match."""
 
     parts: frozenset[Node]
 
