@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -201,13 +203,23 @@ def nice_of(process: int) -> int:
 
 @by_sessions
 def test_the_model_process_gives_way_until_somebody_waits(kept):
-    spin = [sys.executable, "-c", "while True: pass"]
+    spin, numbers = [sys.executable, "-c", "while True: pass"], itertools.count()
     with window() as one:
         process = process_of(one)["pid"]
         assert one.complete(request())
+
+        def is_low_ahead() -> bool:
+            """Whether its priority is low at some time while it works ahead."""
+            ahead = InThread(one, request(f"{LONG}x{next(numbers)} = ", ahead=True))
+            while ahead.is_alive():
+                if nice_of(process) == LOW:
+                    return True
+                time.sleep(0.01)
+            return False
+
         others = [subprocess.Popen(spin) for _ in range(os.cpu_count() or 1)]
         try:
-            assert eventually(lambda: one.complete(request("x = ", ahead=True)) and nice_of(process) == LOW)
+            assert eventually(is_low_ahead)
             assert one.complete(request("def f(", path="/work/b.py"))
             assert eventually(lambda: nice_of(process) == 0)
         finally:
