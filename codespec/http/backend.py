@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from itertools import count
@@ -19,6 +20,8 @@ from codespec.worker.jobs import OTHER_CLIENT, QUESTION, Job
 if TYPE_CHECKING:
     from codespec.config import Config
     from codespec.daemon.models import Models
+
+logger = logging.getLogger(__name__)
 
 Work: TypeAlias = Callable[[Completer, Cancel], Any]
 
@@ -68,7 +71,11 @@ class Backend:
             self._loaded()
         else:
             self.state = "failed"
-            self._report(str(error) if isinstance(error, CodespecError) else type(error).__name__)
+            if isinstance(error, CodespecError):
+                self._report(str(error))
+            else:
+                self._report(f"the model could not be loaded: {type(error).__name__}")
+                logger.error("what raised it:", exc_info=error)
 
     @property
     def together(self) -> bool:

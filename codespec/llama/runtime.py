@@ -91,7 +91,8 @@ def _binding(name: str) -> ModuleType:
         try:
             return import_module(f"{package}.{name}")
         finally:
-            own = [each for each in sys.modules if each == package or each.startswith(f"{package}.")]
+            # Of a copy: other threads import meanwhile.
+            own = [each for each in list(sys.modules) if each == package or each.startswith(f"{package}.")]
             found = {each: sys.modules.pop(each) for each in own}
             _ours.update({each: module for each, module in found.items() if each != package})
 

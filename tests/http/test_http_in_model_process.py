@@ -49,6 +49,7 @@ def run(tmp_path):
             )
             stack.enter_context(child)
             stack.callback(child.kill)
+            stack.callback(lambda: print(Path(log.name).read_text("utf-8")))  # pytest shows it where the test fails
             return child, lambda: Path(log.name).read_text("utf-8")
 
         yield begin
@@ -145,7 +146,7 @@ def test_the_target_may_be_a_file_of_the_current_folder(run, tmp_path):
     assert httpx.post(url + "/v1/completions", json=FIELDS, timeout=60).json()["usage"]["completion_tokens"] == 4
 
 
-def test_a_model_that_cannot_be_loaded_is_told_whatever_went_wrong():
+def test_a_model_that_cannot_be_loaded_is_told_whatever_went_wrong(caplog):
     def load(config, progress):
         raise RuntimeError("of a library, perhaps with a text")
 
@@ -153,8 +154,10 @@ def test_a_model_that_cannot_be_loaded_is_told_whatever_went_wrong():
     decode = DecodeThread(models)
     backend = Backend(decode, models, Config(), told.append)
     backend.open()
-    until(lambda: backend.state == "failed")
-    assert told == ["RuntimeError"]
+    until(lambda: caplog.records)
+    assert backend.state == "failed"
+    assert told == ["the model could not be loaded: RuntimeError"]
+    assert caplog.records[0].exc_info  # the log says where, without the text
     assert decode.close(10)
 
 

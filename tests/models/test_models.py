@@ -301,6 +301,20 @@ def test_the_library_comes_without_the_rest_of_its_package():
     assert printed(code) == "[]\nLlama True\n"
 
 
+def test_the_library_is_loaded_while_other_threads_import():
+    code = (
+        "import sys, threading\nfrom codespec.llama import runtime\nsys.setswitchinterval(1e-6)\n"
+        "def others():\n"
+        "    while True:\n"
+        "        for n in range(1000): sys.modules[f'other_{n}'] = sys\n"
+        "        for n in range(1000): del sys.modules[f'other_{n}']\n"
+        "threading.Thread(target=others, daemon=True).start()\n"
+        "for _ in range(300): runtime._binding('_ctypes_extensions')\n"
+        "print('loaded')"
+    )
+    assert printed(code) == "loaded\n"
+
+
 def test_the_library_is_that_of_who_has_imported_it_before():
     code = (
         "import llama_cpp\nfrom codespec.llama.runtime import ggml, library\n"
