@@ -53,9 +53,9 @@ class Priority:
     def may_work_ahead(self) -> bool:
         """Whether there is a CPU for what nobody waits for; from then on the priority is low, if others compute. From
         the one thread that computes."""
-        others = self._others()
-        if others is not None:
-            self._load = others
+        with contextlib.suppress(OSError, RuntimeError, ValueError, psutil.Error):  # no file is to be had just now
+            others = self._others()
+            self._load = self._load if others is None else others
         if self._change is None:
             return self._load <= self._cpus - BUSY
         if self._load >= BUSY:
@@ -67,8 +67,10 @@ class Priority:
         nothing."""
         with self._wanted:
             if self._low and not self._raising and not self._raise():
-                self._raising = True
-                threading.Thread(target=self._keep_raising, name="priority", daemon=True).start()
+                raises = threading.Thread(target=self._keep_raising, name="priority", daemon=True)
+                with contextlib.suppress(RuntimeError):  # no thread is to be had: who waits next tries again
+                    raises.start()
+                    self._raising = True
 
     def _lower(self) -> None:
         assert self._change is not None

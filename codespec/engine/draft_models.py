@@ -128,9 +128,9 @@ class DraftModels:
 
     def _begin(self, path: Path) -> None:
         future: Future[Loaded] = Future()
-        self._coming[path] = future
         name = f"load {path.name}"
         threading.Thread(target=self._fill, args=(path, future), name=name, daemon=True).start()
+        self._coming[path] = future  # now: where no thread is to be had, nobody waits for it
 
     def _collect(self) -> None:
         """Take over the models that have finished loading, wanted or not by now."""
@@ -147,7 +147,7 @@ class DraftModels:
     def _fill(self, path: Path, future: Future[Loaded]) -> None:
         try:
             loaded = self._load(path, lambda: not self._closing.is_set())
-        except Exception as error:
+        except BaseException as error:  # a panic of native code is no Exception
             future.set_exception(error)
             return
         if self._closing.is_set():

@@ -29,7 +29,8 @@ IDLE_S = 1.0
 
 
 class DecodeThread:
-    """Runs requests one after the other, at most one per document: a newer request replaces the older one.
+    """Runs requests one after the other, at most one per document: a newer request replaces the older one. Whatever
+    fails, the next one is run: a panic of native code is a ``BaseException``.
 
     When no request has come for a while it calls ``Worker.idle``, until one comes. Every method may be called from any
     thread and returns at once, except ``close``.
@@ -233,12 +234,13 @@ class DecodeThread:
         return self._priority is None or self._priority.may_work_ahead()
 
     def _idle(self) -> None:
-        with self._changed:
-            done = begins = self._ready() or self._may_work_ahead()
+        done = True
         try:
+            with self._changed:
+                done = begins = self._ready() or self._may_work_ahead()
             if begins:
                 done = self._worker.idle(lambda: not self._ready())
-        except Exception:
+        except BaseException:
             logger.exception("what is done while nobody waits has failed")
         with self._changed:
             self._idling = False
@@ -248,12 +250,12 @@ class DecodeThread:
     def _decode(self) -> None:
         job, result = self._running, None
         assert job is not None
-        with self._changed:
-            begins = not job.ahead or job.cancel.is_set() or self._may_work_ahead()
         try:
+            with self._changed:
+                begins = not job.ahead or job.cancel.is_set() or self._may_work_ahead()
             if begins:
                 result = job.work(self._worker, job.cancel)
-        except Exception as error:
+        except BaseException as error:
             # An abort may surface as an exception: then it is no news.
             if not job.cancel.is_set():
                 job.fail(error)

@@ -111,24 +111,25 @@ class EditModel:
     def _wait_for_it(self, cancel: Cancel) -> tuple[LocalEngine, EditPredictor] | None:
         loading = self._loading
         if loading is None or (loading.done() and loading.exception() is not None):
-            loading = self._loading = Future()
+            loading = Future()
             threading.Thread(target=self._load_into, args=(loading,), name="edit model", daemon=True).start()
+            self._loading = loading  # now: where no thread is to be had, nobody waits for it
         while not cancel.is_set():
             if wait([loading], LOOK_S).done:
                 return loading.result()
         return None
 
     def _load_into(self, future: Future[tuple[LocalEngine, EditPredictor]]) -> None:
-        from codespec.edits.predictor import EditPredictor  # loads native libraries: not before they are needed
-
         engine = None
         try:
+            from codespec.edits.predictor import EditPredictor  # loads native libraries: not before they are needed
+
             engine = self._load()
             loaded = engine, EditPredictor(engine)
-        except Exception as error:
+        except BaseException as error:  # a panic of native code is no Exception
+            future.set_exception(error if isinstance(error, Exception) else RuntimeError(type(error).__name__))
             if engine is not None:
                 engine.close()
-            future.set_exception(error)
             return
         with self._lock:
             future.set_result(loaded)

@@ -89,8 +89,10 @@ class Job:
         except InvalidStateError:
             pass  # cancelled between the two lines
 
-    def fail(self, error: Exception) -> None:
-        """Answer with an error, unless somebody else has answered."""
+    def fail(self, error: BaseException) -> None:
+        """Answer with an error, unless somebody else has answered; one that would end an event loop becomes another."""
+        if not isinstance(error, Exception):
+            error = RuntimeError(type(error).__name__).with_traceback(error.__traceback__)
         try:
             if not self.future.done():
                 self.future.set_exception(error)
@@ -113,7 +115,7 @@ class Task:
         """Do it; what goes wrong is logged."""
         try:
             self.work(worker)
-        except Exception:
+        except BaseException:
             logger.exception("a task of the decode thread failed")
         self.end()
 

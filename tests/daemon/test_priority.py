@@ -255,3 +255,16 @@ def test_what_somebody_has_come_to_wait_for_does_not_give_way_to_another_window(
         assert InThread(second, request()).wait()
         assert asked.wait()
         assert ahead.wait() is asked.wait()
+
+
+def test_where_no_file_is_to_be_had_the_load_is_what_it_was():
+    answers = iter([1.9, OSError(24, "Too many open files")])
+
+    def others():
+        answer = next(answers)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    priority = Priority(None, 2, others)
+    assert [priority.may_work_ahead(), priority.may_work_ahead()] == [False, False]

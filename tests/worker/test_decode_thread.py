@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import Any
 
 import pytest
 
+from codespec.daemon.priority import Priority
 from codespec.worker.decode_thread import IDLE_S, MOST_TASKS, DecodeThread
 from codespec.worker.jobs import EDIT, OTHER_CLIENT, QUESTION
 from tests.decode_gate import WAIT_S, Gate, Idler, submit
@@ -222,3 +224,48 @@ def test_tasks_that_wait_are_done_before_the_models_are_freed(thread, gate):
     assert all(task.done() for task in tasks)
     assert sorted(done[:-1]) == list(range(1, MOST_TASKS + 1))
     assert done[-1] == "closed"
+
+
+class Panic(BaseException):
+    """As native code in Rust raises it."""
+
+
+def test_whatever_fails_the_next_request_is_answered():
+    class Fails(Idler):
+        def idle(self, go_on):
+            super().idle(go_on)
+            raise Panic("a text of the user's")
+
+    def panic(*arguments):
+        raise Panic("a text of the user's")
+
+    worker = Fails(steps=0)
+    decode = DecodeThread(worker, idle_s=0.01)
+    assert worker.idling.acquire(timeout=WAIT_S)
+    error = decode.submit("a", panic).future.exception(WAIT_S)
+    assert type(error) is RuntimeError  # an event loop would end over a panic
+    assert str(error) == "Panic"
+    assert decode.later("task", panic).result(WAIT_S) is None
+    worker.through.release()
+    assert submit(decode, "b", "b1").future.result(WAIT_S) == ["b1 done"]
+    assert decode.close(WAIT_S)
+
+
+def test_a_priority_that_fails_ends_no_thread():
+    class Fails(Priority):
+        def __init__(self):
+            super().__init__(None, 2, lambda: None)
+            self.asked = threading.Semaphore(0)
+
+        def may_work_ahead(self):
+            self.asked.release()
+            raise ValueError("no load")
+
+    priority, worker = Fails(), Gate()
+    decode = DecodeThread(worker, idle_s=0.01, priority=priority)
+    assert priority.asked.acquire(timeout=WAIT_S)
+    with pytest.raises(ValueError, match="no load"):
+        submit(decode, "a", "a1", ahead=True).future.result(WAIT_S)
+    worker.through.release()
+    assert submit(decode, "b", "b1").future.result(WAIT_S) == ["b1 done"]
+    assert decode.close(WAIT_S)
