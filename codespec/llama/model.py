@@ -31,7 +31,6 @@ class LlamaVocabulary:
         self._api = library()
         self.size: int = self._api.llama_vocab_n_tokens(pointer)
         self._pieces: dict[int, bytes] = {}
-        self._buffer = ctypes.create_string_buffer(256)
 
     @cached_property
     def end_tokens(self) -> frozenset[int]:
@@ -52,7 +51,8 @@ class LlamaVocabulary:
     def texts(self) -> list[bytes]:
         """Of every token, the names of special ones included; what ``token_bytes`` says is known afterwards."""
         special = self._api.LLAMA_TOKEN_ATTR_CONTROL | self._api.LLAMA_TOKEN_ATTR_UNKNOWN
-        found = [self._piece(token, special=True) for token in range(self.size)]
+        buffer = ctypes.create_string_buffer(256)
+        found = [self._piece(token, buffer, special=True) for token in range(self.size)]
         self._pieces = {
             token: b"" if attributes & special else text
             for token, (text, attributes) in enumerate(zip(found, self.attributes, strict=True))
@@ -120,7 +120,7 @@ class LlamaVocabulary:
         if piece is None:
             if not 0 <= token < self.size:
                 raise IndexError(f"token {token} is not in a vocabulary of {self.size:,}")
-            piece = self._pieces[token] = self._piece(token)
+            piece = self._pieces[token] = self._piece(token, ctypes.create_string_buffer(256))
         return piece
 
     def name(self, token: int) -> bytes:
@@ -133,13 +133,13 @@ class LlamaVocabulary:
         name = self._api.llama_vocab_get_text
         return [name(self.pointer, token) or b"" for token in range(self.size)]
 
-    def _piece(self, token: int, special: bool = False) -> bytes:
+    def _piece(self, token: int, buffer: ctypes.Array[ctypes.c_char], special: bool = False) -> bytes:
+        """``buffer`` is the caller's own: another thread runs while the library writes to it."""
         while True:
-            buffer = self._buffer
             count: int = self._api.llama_token_to_piece(self.pointer, token, buffer, len(buffer), 0, special)
             if count >= 0:
                 return buffer.raw[:count]
-            self._buffer = ctypes.create_string_buffer(-count)
+            buffer = ctypes.create_string_buffer(-count)
 
     def fim_token(self, name: str) -> int | None:
         """A fill-in-the-middle token by llama.cpp's name for it (``pre suf mid pad rep sep``), None if it has none."""

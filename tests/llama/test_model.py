@@ -1,5 +1,6 @@
 """Loading models and their vocabularies, and what a person is told about files that are none."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,17 @@ def test_errors_are_one_line(tmp_path: Path):
     with pytest.raises(CodespecError) as caught:
         Model(path)
     assert "\n" not in str(caught.value)
+
+
+def test_threads_that_ask_for_texts_at_once_get_the_same(model):
+    """The library is called without Python's lock."""
+    expected = [model.vocabulary.token_bytes(token) for token in range(model.vocabulary.size)]
+    for _ in range(5):
+        with Model(EMBEDDED_TARGET, vocabulary_only=True) as other:
+            vocabulary = other.vocabulary
+            asking = threading.Thread(target=lambda: list(map(vocabulary.token_bytes, range(len(expected)))))  # noqa: B023
+            asking.start()
+            found = list(map(vocabulary.token_bytes, range(len(expected))))
+            asking.join()
+            assert found == expected
+            assert list(map(vocabulary.token_bytes, range(len(expected)))) == expected
