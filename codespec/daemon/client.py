@@ -139,7 +139,7 @@ class ModelClient:
     def status(self, languages: Iterable[str] = ()) -> dict[str, Any]:
         """``state``, and what the models say of themselves; from any thread.
 
-        The previous answer, with ``stale``, where none comes within ``STATUS_S``.
+        The previous answer, with ``stale``, where none comes within ``STATUS_S``, or an error.
         """
         link, stale = self._link, {}
         if link is not None:
@@ -147,7 +147,7 @@ class ModelClient:
                 self._status = link.ask("status", languages=list(languages)).result(STATUS_S)
             except Lost:
                 pass
-            except FutureTimeout:
+            except (FutureTimeout, CodespecError, RuntimeError):
                 stale = {"stale": True}
         # What it said before it fell silent is no longer so.
         silent = link is not None and link.silent

@@ -188,7 +188,7 @@ class SocketLink(Link):
         except OSError:
             self.alive = False  # at once: the thread that receives has perhaps yet to read why
             return
-        except ValueError as error:
+        except Exception as error:  # whose text may quote a document
             self.alive = False
             logger.error("a message cannot be sent to the model process: %s", type(error).__name__)
         self._channel.shut()

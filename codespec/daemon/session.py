@@ -87,9 +87,9 @@ class Session:
         """Stop what the language server has asked for: it is gone."""
         if self._server is not None:
             self._server.stop()
+        self._ended = True
         for job in list(self._jobs.values()):
             self._decode.cancel(job)
-        self._ended = True
         if not self._lessons:
             self._models.release(self)
 
@@ -122,10 +122,9 @@ class Session:
             if self._beside is None or self._server is not None:
                 raise CodespecError("this process starts no server, or has started it")
             self._server = self._beside(message["config"], message["options"], self._decode, self._models, report)
-        except CodespecError as error:
-            self.say({"id": number, "error": str(error), "internal": False})
-        else:
-            self.say({"id": number, "result": self._server.url})
+            self._reply(number, self._server.url, None)
+        except Exception as error:
+            self._reply(number, None, error)
 
     def _complete(self, number: Any, message: Mapping[str, Any]) -> None:
         request: Request = message["request"]
@@ -141,8 +140,12 @@ class Session:
 
         def work(models: Models, cancel: Cancel) -> list[EditOffer] | None:
             with self._begun(number, models, cancel):
-                self._edits = models.edit_model(self, self._config)
-                return self._edits.next_edit(request, cancel)
+                edits = self._edits = models.edit_model(self, self._config)
+                try:
+                    return edits.next_edit(request, cancel)
+                finally:
+                    if self._ended:  # perhaps before it had the model
+                        models.release(self)
 
         self._submit(number, f"{self._name} edits", work, gives_way=EDIT)
 
@@ -197,9 +200,12 @@ class Session:
 
     def _status(self, number: Any, message: Mapping[str, Any]) -> None:
         completer, edits = self._completer, self._edits
-        status = completer.status(message["languages"]) if completer is not None else {}
-        told = {"edits": edits.status() if edits is not None else {"state": "not loaded"}}
-        self.say({"id": number, "result": {**status, **told, **self._about()}})
+        try:
+            status = completer.status(message["languages"]) if completer is not None else {}
+            told = {"edits": edits.status() if edits is not None else {"state": "not loaded"}}
+            self._reply(number, {**status, **told, **self._about()}, None)
+        except Exception as error:  # a file has just gone: no reason to end the connection
+            self._reply(number, None, error)
 
     def _cancel(self, number: Any, message: Mapping[str, Any]) -> None:
         job = self._jobs.get(number)

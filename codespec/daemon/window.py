@@ -70,8 +70,12 @@ class Window:
         try:
             while (message := self._next()) is not None:
                 self._channel.send(message)
-        except (OSError, ValueError):
-            self._channel.shut()
+            return
+        except OSError:
+            pass  # the language server has ended
+        except Exception as error:  # whose text may quote a document
+            logger.error("a message cannot be sent to %s: %s", self._name, type(error).__name__)
+        self._channel.shut()
 
     def _next(self) -> Mapping[str, Any] | None:
         try:

@@ -60,8 +60,9 @@ def approve(kind: str, text: str, name: str, **options: Any) -> None:
     remembered = not (kind == "lark" and _IMPORT.search(text))
     if remembered and (key in _approved or cache.load(key) == _APPROVED):
         return
-    if key in _refused:
-        raise refusal(name, {**_refused[key], "name": name})
+    known = _refused.get(key)
+    if known is not None:
+        raise refusal(name, {**known, "name": name})
     verdict = shared.examine({"kind": kind, "text": text, "name": name, "options": options})
     if verdict["kind"] != "ok":
         if remembered and verdict["kind"] != "overdue":

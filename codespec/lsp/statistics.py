@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -70,50 +71,52 @@ class UsageStatistics:
         self.enabled = True
         self._path = path
         self._fresh: dict[str, Counts] = {}
+        self._lock = threading.Lock()  # of what is fresh: threads read and save it
 
     def shown(self, language: str, texts: Sequence[str]) -> Showing:
         """A completion and its alternatives are shown."""
         if self.enabled:
-            self._of(language).shown += 1
+            self._add_to(language, "shown")
         return Showing(language, tuple(texts))
 
     def accepted(self, showing: Showing, text: str, length: int) -> None:
         """The first ``length`` characters of ``text``, an alternative or what was left of one, were accepted."""
         if not self.enabled:
             return
-        counts = self._of(showing.language)
         if length < len(text):
             if showing.state == "shown":
                 showing.state = "partly"
-                counts.accepted_partly += 1
+                self._add_to(showing.language, "accepted_partly")
         elif showing.state != "accepted":
-            counts.accepted_partly -= showing.state == "partly"
+            if showing.state == "partly":
+                self._add_to(showing.language, "accepted_partly", -1)
             showing.state = "accepted"
-            counts.accepted += 1
+            self._add_to(showing.language, "accepted")
 
     def rejected(self, showing: Showing) -> None:
         """Count a completion that the user dismissed."""
         if self.enabled and showing.state == "shown":
             showing.state = "rejected"
-            self._of(showing.language).rejected += 1
+            self._add_to(showing.language, "rejected")
 
     def count(self, language: str, name: str) -> None:
         """Count one more of what is called ``name``, a field of ``Counts``."""
         if self.enabled:
-            counts = self._of(language)
-            setattr(counts, name, getattr(counts, name) + 1)
+            self._add_to(language, name)
 
     def read(self) -> dict[str, dict[str, Any]]:
         """All counts so far, this session's included, by language."""
         with contextlib.suppress(OSError):
             totals = _read(self._file())
-            _add(totals, self._fresh)
+            with self._lock:
+                _add(totals, self._fresh)
             return {language: asdict(each) for language, each in sorted(totals.items())}
         return {}
 
     def save(self) -> None:
         """Add this session's counts to the file. One that is damaged is set aside."""
-        fresh, self._fresh = self._fresh, {}
+        with self._lock:
+            fresh, self._fresh = self._fresh, {}
         if not fresh:
             return
         path = self._file()
@@ -125,7 +128,8 @@ class UsageStatistics:
                 write_whole(path, [json.dumps(body, indent=1).encode(), b"\n"])
         except OSError as error:
             logger.warning("%s: statistics are not kept: %s", path, error)
-            _add(self._fresh, fresh)
+            with self._lock:
+                _add(self._fresh, fresh)
 
     async def keep_saving(self) -> None:
         """Save every minute, until cancelled."""
@@ -133,8 +137,10 @@ class UsageStatistics:
             await asyncio.sleep(SAVE_EVERY_S)
             await asyncio.to_thread(self.save)
 
-    def _of(self, language: str) -> Counts:
-        return self._fresh.setdefault(language, Counts())
+    def _add_to(self, language: str, name: str, number: int = 1) -> None:
+        with self._lock:
+            counts = self._fresh.setdefault(language, Counts())
+            setattr(counts, name, getattr(counts, name) + number)
 
     def _file(self) -> Path:
         return self._path or data_folder() / FILE_NAME

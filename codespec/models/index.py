@@ -69,9 +69,9 @@ def best_draft(language: Language, vocabularies: Set[str], parameters: float) ->
         parameters: of the target; ``inf``: more than any draft has.
     """
     ranked = [
-        (rank, folder != EMBEDDED, -found.parameters if not found.languages else 0, path.stat().st_mtime_ns, path)
+        (rank, folder != EMBEDDED, -found.parameters if not found.languages else 0, changed, path)
         for folder in (models_folder(), EMBEDDED)
-        for path, found in _candidates(folder)
+        for path, changed, found in _candidates(folder)
         if found.vocabularies & vocabularies and 0 < found.parameters <= LARGEST * parameters
         if (rank := _rank(found.languages, language)) > 0
     ]
@@ -90,14 +90,18 @@ def _rank(languages: tuple[str, ...], language: Language) -> int:
     return 1 if not languages or GENERAL in languages else 0
 
 
-def _candidates(folder: Path) -> Iterator[tuple[Path, Candidate]]:
-    """Candidates by file, kept until the file changes: reading a vocabulary takes up to a second or two."""
+def _candidates(folder: Path) -> Iterator[tuple[Path, int, Candidate]]:
+    """Files, when they changed, and what they are, kept until then: reading a vocabulary takes up to a second or two.
+    A file that goes away meanwhile is left out."""
     cache = _Cache()
-    for path in filter(is_whole, sorted(folder.glob("*.gguf"))):
+    files: list[Path] = []
+    with suppress(OSError):
+        files = sorted(folder.glob("*.gguf"))
+    for path in filter(is_whole, files):
         with suppress(OSError):
             found = cache.get(path)
             if found is not None:
-                yield path, found
+                yield path, path.stat().st_mtime_ns, found
     cache.save()
 
 

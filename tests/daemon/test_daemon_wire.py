@@ -21,7 +21,7 @@ from codespec.daemon.session import Session
 from codespec.daemon.window import MOST_UNSENT, Window
 from codespec.daemon.wire import _KINDS, Channel, DocumentTexts
 from codespec.edits.request import Edit, EditOffer, EditRequest, OtherDocument, RecentEdit
-from codespec.protocols import Snippet
+from codespec.protocols import CodespecError, Snippet
 from codespec.text_difference import common_ends
 from codespec.worker.decode_thread import DecodeThread
 from tests.daemon.windows import WAIT_S, eventually
@@ -83,6 +83,92 @@ def test_a_window_that_does_not_read_is_cut_off():
     senders = [each for each in threading.enumerate() if each.name == "window 1 sends"]
     assert eventually(lambda: not any(each.is_alive() for each in senders))
     other.close()
+
+
+class Fails:
+    """A session, or a completer, that fails at what it is asked for, or says what cannot be sent."""
+
+    problems = ()
+
+    def __init__(self, error=None, say=None):
+        self.error, self._say = error, say
+
+    def take(self, message):
+        self._say({"id": message["id"], "result": object()})
+
+    def status(self, languages):
+        raise self.error
+
+    def end(self):
+        pass
+
+
+@pytest.fixture
+def connected():
+    """Connects a link with a session, which is made of what sends its answers."""
+    links, serving = [], []
+
+    def connect(session):
+        mine, other = Pipe()
+        window = Window("window 1", Channel(other), session)
+        serving.append(threading.Thread(target=window.run, daemon=True))
+        serving[-1].start()
+        links.append(SocketLink(Channel(mine), lambda expected: None))
+        return links[-1]
+
+    yield connect
+    for link in links:
+        link.close()
+    for each in serving:
+        each.join(WAIT_S)
+        assert not each.is_alive()
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError("draft.gguf"), CodespecError("no such draft"), ValueError()])
+def test_a_status_that_fails_ends_no_connection(connected, error):
+    models = Models()
+    decode = DecodeThread(models)
+
+    def session(say):
+        made = Session("window 1", say, decode, models, dict)
+        made._completer = Fails(error)  # type: ignore[assignment]
+        return made
+
+    link = connected(session)
+    for _ in range(2):
+        with pytest.raises((RuntimeError, CodespecError)):
+            link.ask("status", languages=["python"]).result(WAIT_S)
+    assert link.alive
+    assert decode.close(WAIT_S)
+
+
+def test_what_cannot_be_sent_ends_the_connection_at_either_side(connected):
+    """Nobody is left to wait for what never comes."""
+    link = connected(lambda say: Fails(say=say))
+    with pytest.raises(Lost):
+        link.ask("status").result(WAIT_S)
+    link = connected(lambda say: Fails(say=say))
+    with pytest.raises(Lost):
+        link.ask("status", languages=object()).result(WAIT_S)
+    assert not link.alive
+
+
+def test_a_window_that_ends_as_its_edit_begins_keeps_no_model():
+    class Slow(Models):
+        def edit_model(self, user, config):
+            begun.set()
+            assert go_on.wait(WAIT_S)
+            return super().edit_model(user, config)
+
+    begun, go_on, models = threading.Event(), threading.Event(), Slow()
+    decode = DecodeThread(models)
+    session = Session("window 1", lambda message: None, decode, models, dict)
+    session.take({"op": "edit", "id": 1, "request": None})
+    assert begun.wait(WAIT_S)
+    session.end()
+    go_on.set()
+    assert eventually(lambda: models.has_unused(0.0))
+    assert decode.close(WAIT_S)
 
 
 def test_documents_are_sent_as_what_has_changed():

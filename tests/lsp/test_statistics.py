@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
 import pytest
@@ -105,3 +108,28 @@ async def test_it_can_be_switched_off(tmp_path):
         await run_command(server, item.command.command, *item.command.arguments)
         assert (await status(server))["statistics"] is None
     assert not (tmp_path / "data" / "statistics.json").exists()
+
+
+def test_languages_are_added_while_threads_read_and_save(tmp_path):
+    statistics, over = UsageStatistics(tmp_path / "statistics.json"), threading.Event()
+
+    def count():
+        number = 0
+        while not over.is_set():
+            statistics.shown(f"language {number % 300}", ["x"])
+            number += 1
+        return number
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor() as pool:
+            counted = pool.submit(count)
+            for _ in range(100):
+                statistics.read()
+                statistics.save()
+            over.set()
+            total = counted.result()
+    finally:
+        sys.setswitchinterval(before)
+    assert sum(each["shown"] for each in statistics.read().values()) == total
