@@ -32,13 +32,25 @@ def _as_in_a_terminal():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def show_end(child, log):
+    """Print how a program has ended and what it has written, of one that is still there where each thread is: pytest
+    shows it where the test fails."""
+    print("exit status:", child.poll())
+    if child.poll() is None and sys.platform != "win32":
+        child.send_signal(signal.SIGABRT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(5)
+    print(log.read_text("utf-8"))
+
+
 @pytest.fixture
 def run(tmp_path):
     """Runs a command; gives it and the lines that it has written. Their model process is their own."""
     names = {name: str(tmp_path / name) for name in ("CODESPEC_RUNTIME", "CODESPEC_DATA", "CODESPEC_CACHE")}
     with contextlib.ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        for name, value in {**names, "PYTHONPATH": str(ROOT), "CODESPEC_IDLE_EXIT_S": "0"}.items():
+        more = {"PYTHONPATH": str(ROOT), "CODESPEC_IDLE_EXIT_S": "0", "PYTHONFAULTHANDLER": "1"}
+        for name, value in {**names, **more}.items():
             patch.setenv(name, value)
         stack.callback(stop_model_process)
 
@@ -49,7 +61,7 @@ def run(tmp_path):
             )
             stack.enter_context(child)
             stack.callback(child.kill)
-            stack.callback(lambda: print(Path(log.name).read_text("utf-8")))  # pytest shows it where the test fails
+            stack.callback(show_end, child, Path(log.name))
             return child, lambda: Path(log.name).read_text("utf-8")
 
         yield begin
