@@ -125,7 +125,7 @@ def margin(engine, prompt, first, second):
 @pytest.mark.parametrize("grammar", ["none", "auto"])
 def test_the_same_texts_as_without(two, grammar):
     config = replace(Config(), max_tokens=24, time_budget_ms=0, grammar=grammar)
-    drafted = accepted = 0
+    drafted = accepted = compared = 0
     ties = []
     with engine_on(gpu_layers=0) as local, engine_on(*two, gpu_layers=WHOLE) as far:
         far.costs.replace(CostCurve((0,), (1, LONGEST), ((20.0, 21.0),)))  # as if rows were nearly free
@@ -137,6 +137,9 @@ def test_the_same_texts_as_without(two, grammar):
             request = Request(text, offset, language, name)
             local.attempts.clear(), far.attempts.clear()
             (expected,), (found,) = alone.complete(request), split.complete(request)
+            if "time" in (expected.finish_reason, found.finish_reason):
+                continue  # on a busy machine a grammar gives a text up that it could follow on a quiet one
+            compared += 1
             drafted += found.report["drafted"]
             accepted += found.report["accepted"]
             if (found.text, found.finish_reason) != (expected.text, expected.finish_reason):
@@ -146,6 +149,7 @@ def test_the_same_texts_as_without(two, grammar):
                 assert distance < NEAR, (name, offset, expected.text, found.text)
                 ties.append(round(distance, 4))
     print(f"grammar {grammar}: {len(ties)} of {len(FILES) * POSITIONS} differ, at near ties: {ties}")
+    assert compared > len(FILES) * POSITIONS // 2
     assert len(ties) <= len(FILES) * POSITIONS // 10
     assert 0 < accepted < drafted
 
