@@ -89,4 +89,4 @@ def _digest() -> str:
 def _source() -> tuple[str, int]:
     """Path and time of codespec's code: after an upgrade, a process with the old code has another endpoint."""
     folder = Path(codespec.__file__).parent
-    return str(folder), max(path.stat().st_mtime_ns for path in folder.rglob("*.py"))
+    return str(folder), max(path.stat().st_mtime_ns for path in folder.rglob("*.py") if path.is_file())

@@ -107,7 +107,7 @@ def code_hash(folder: Path = Path(__file__).parent) -> str:
     """A hash of all code under ``folder``, by default of what lowers grammars, so that no change of it is forgotten."""
     total = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
-        if path.suffix in (".py", ".lark"):
+        if path.suffix in (".py", ".lark") and path.is_file():  # editors leave links to nowhere as locks
             name = path.relative_to(folder).as_posix()
             total.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return total.hexdigest()
