@@ -111,9 +111,11 @@ class EditModel:
     def _wait_for_it(self, cancel: Cancel) -> tuple[LocalEngine, EditPredictor] | None:
         loading = self._loading
         if loading is None or (loading.done() and loading.exception() is not None):
-            loading = Future()
-            threading.Thread(target=self._load_into, args=(loading,), name="edit model", daemon=True).start()
-            self._loading = loading  # now: where no thread is to be had, nobody waits for it
+            loading = self._loading = Future()
+            try:
+                threading.Thread(target=self._load_into, args=(loading,), name="edit model", daemon=True).start()
+            except RuntimeError as error:  # no thread is to be had
+                loading.set_exception(error)
         while not cancel.is_set():
             if wait([loading], LOOK_S).done:
                 return loading.result()
