@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-WAIT_S = 5.0
+WAIT_S = 60.0
 
 
 class Gate:

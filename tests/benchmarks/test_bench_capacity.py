@@ -15,7 +15,7 @@ from benchmarks.capacity.sessions import Keys, Work
 from benchmarks.capacity.waits import Waits
 from codespec.errors import CodespecError
 
-WORK = Work(prompt=20, reread=1, answer=4, memory=0.0, debounce_ms=10.0, prefill=False)
+WORK = Work(prompt=20, reread=1, answer=4, memory=0.0, debounce_ms=200.0, prefill=False)
 IDS = list(range(5_000))
 
 
@@ -75,13 +75,13 @@ def test_a_refusal_is_said():
 
 
 def test_a_key_takes_back_the_request_before_it():
-    stand_in = StandIn(0.02)
-    typed = keys([0.0, 0.1, 0.105, 0.4], [50, 50, 2, 2])
+    stand_in = StandIn(0.2)
+    typed = keys([0.0, 2.0, 2.01, 6.0], [50, 50, 2, 2])
     measured = serve(stand_in, lambda port: type_keys(port, typed, 0.0, WORK, IDS))
     # The second key has no request: the third comes before it would have been made.
     assert measured.answered == [False, True, True]
-    assert measured.ms[0] == pytest.approx(90, abs=40)
-    assert measured.ms[1] >= 40
+    assert measured.ms[0] < 10_000  # it was taken back before its fifty tokens were there
+    assert min(measured.ms[1:]) >= 400
     assert [each["n_predict"] for each in stand_in.asked] == [1, 50, 2, 2]
     assert stand_in.finished == 3
     lengths = [len(each["prompt"]) for each in stand_in.asked]
@@ -90,7 +90,7 @@ def test_a_key_takes_back_the_request_before_it():
 
 
 def test_long_documents_grow_no_further():
-    typed = keys([0.001 * n for n in range(TYPED + 30)] + [1.0], [1] * (TYPED + 31))
+    typed = keys([0.001 * n for n in range(TYPED + 30)] + [3.0], [1] * (TYPED + 31))
     stand_in = StandIn(0.0)
     serve(stand_in, lambda port: type_keys(port, typed, 0.0, WORK, IDS))
     assert len(stand_in.asked[-1]["prompt"]) == 20 + TYPED + 1

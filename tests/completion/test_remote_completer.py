@@ -42,11 +42,11 @@ class Elsewhere(LocalEngine):
 
 
 def elsewhere() -> Completer:
-    return Completer(Elsewhere(EMBEDDED_TARGET), Config(learn=False))
+    return Completer(Elsewhere(EMBEDDED_TARGET), Config(learn=False, time_budget_ms=0))
 
 
 def here() -> Completer:
-    completer = load_completer(Config(learn=False))
+    completer = load_completer(Config(learn=False, time_budget_ms=0))
     assert isinstance(completer, Completer)
     return completer
 

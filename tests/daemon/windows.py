@@ -51,7 +51,7 @@ def eventually(condition) -> bool:
     end = time.monotonic() + WAIT_S
     while not condition():
         if time.monotonic() > end:
-            return False
+            return bool(condition())
         time.sleep(0.01)
     return True
 

@@ -44,7 +44,7 @@ def drafted(engine):
     return engine.statistics.by_source["model"].drafted > 0
 
 
-def until(condition, seconds=10.0):
+def until(condition, seconds=60.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end

@@ -48,8 +48,7 @@ class ChildServer:
         self.port = 0
 
     def __enter__(self) -> Self:
-        # The child shares the place in the file: only where it appends does reading not move where it writes.
-        self._log = tempfile.TemporaryFile("a+b")
+        self._log = tempfile.TemporaryFile()
         environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         self._child = subprocess.Popen(
             self._command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, env=environment
@@ -88,8 +87,8 @@ class ChildServer:
 
     def log(self) -> str:
         """All that it has written."""
-        self._log.seek(0)
-        return self._log.read().decode("utf-8", "replace")
+        # The child writes where this file is read: with ``seek`` it would write over what it has written.
+        return os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0).decode("utf-8", "replace")
 
     def complaints(self) -> list[str]:
         """What a log must not hold."""

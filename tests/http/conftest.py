@@ -1,9 +1,15 @@
 """Servers on real sockets, with the embedded model."""
 
+import inspect
+
 import httpx
 import pytest
 
 from tests.http.http_servers import serving, with_chat_template
+
+# The time of all that name none: httpx gives 5 s, which a busy machine may take for an answer.
+for part in ("connect", "read", "write", "pool"):
+    setattr(inspect.signature(httpx.get).parameters["timeout"].default, part, 60.0)
 
 
 @pytest.fixture(scope="session")

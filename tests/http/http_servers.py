@@ -48,11 +48,11 @@ def serving(target="", access=None, limits=None, config=None, load=None, wait=Tr
         own.close(10)
 
 
-def until(true, seconds=60):
-    """Wait until something holds."""
+def until(true, seconds=120):
+    """Wait until something holds; where this process or its machine was stopped meanwhile, it is asked once more."""
     end = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < end, "it never came true"
+        assert time.monotonic() < end or true(), "it never came true"
         time.sleep(0.01)
 
 

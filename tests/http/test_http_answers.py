@@ -262,8 +262,8 @@ def test_who_goes_away_stops_the_work(client, server):
         parts = response.iter_bytes()  # whose end is that of the connection
         next(parts)
         assert running()
-    until(lambda: not running(), 20)
-    until(lambda: generated_of(client) > before, 20)  # of a request that was never answered
+    until(lambda: not running())
+    until(lambda: generated_of(client) > before)  # of a request that was never answered
 
 
 def generated_of(client):

@@ -204,7 +204,7 @@ def test_nobody_waits_while_large_bodies_are_read():
 
         longest, replies = asyncio.run(main())
         assert {reply.status for reply in replies} <= {400, 503}
-        assert longest < 5
+        assert longest < 30  # they take minutes where one waits for the other
         assert client.post("/v1/completions", json=BODY).status_code == 200
 
 

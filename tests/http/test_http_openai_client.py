@@ -125,7 +125,7 @@ def test_closing_a_stream_ends_the_work(ai):
     stream = ai.completions.create(model="target", prompt=PROMPT, stream=True, **ENDLESS)
     next(stream)
     stream.close()
-    until(lambda: idle(ai), 20)
+    until(lambda: idle(ai))
 
 
 def test_a_cancelled_task_ends_the_work(chat_server, ai):
@@ -138,7 +138,7 @@ def test_a_cancelled_task_ends_the_work(chat_server, ai):
                 await task
 
     asyncio.run(cancelled())
-    until(lambda: idle(ai), 20)
+    until(lambda: idle(ai))
 
 
 def test_what_a_newer_request_ended_is_not_sent_again(chat_server):

@@ -116,7 +116,7 @@ def test_a_client_that_leaves_gives_its_slot_up(client):
             with client.stream("POST", "/v1/completions", json=body) as answer:
                 next(answer.iter_lines())
         assert long.result()
-    until(lambda: counts(client)["codespec_requests_running"] == 0, 10)
+    until(lambda: counts(client)["codespec_requests_running"] == 0)
 
 
 def test_more_clients_than_slots(client):
@@ -158,7 +158,7 @@ def test_a_long_prompt_that_nobody_waits_for_any_more_lets_the_others_go_on(narr
             time.sleep(0.2)
             assert not begun.is_set()
         assert all(each.result() for each in others)
-    until(lambda: counts(narrow)["codespec_requests_running"] == 0, 10)
+    until(lambda: counts(narrow)["codespec_requests_running"] == 0)
 
 
 def test_a_text_that_outgrows_its_slot_goes_on_alone(narrow):
@@ -168,7 +168,7 @@ def test_a_text_that_outgrows_its_slot_goes_on_alone(narrow):
         assert begun.wait(30)
         answer = ask(narrow, PROMPTS[1], max_tokens=400, ignore_eos=True)
         other.result()
-    until(lambda: counts(narrow)["codespec_requests_running"] == 0, 10)
+    until(lambda: counts(narrow)["codespec_requests_running"] == 0)
     assert counts(narrow)[READ] - before < 100  # what was written is not read again
     assert answer["usage"]["completion_tokens"] == 400
     assert answer["choices"][0]["finish_reason"] == "length"
@@ -178,7 +178,7 @@ def test_a_text_that_outgrows_its_slot_goes_on_alone(narrow):
 def test_the_counts_are_those_of_the_answers(client):
     before = counts(client)
     answers = together(client, [{"prompt": prompt} for prompt in PROMPTS])
-    until(lambda: counts(client)["codespec_requests_running"] == 0, 10)
+    until(lambda: counts(client)["codespec_requests_running"] == 0)
     after = counts(client)
     told = sum(each["usage"]["completion_tokens"] for each in answers)
     assert after["codespec_generated_tokens_total"] - before["codespec_generated_tokens_total"] == told

@@ -14,7 +14,7 @@ from tests.http.http_servers import serving, until
 from tests.http.raw_client import closed, read_reply, written
 from tests.present import present
 
-LIMIT_S, SLACK_S = 1.0, 6.0
+LIMIT_S, SLACK_S = 1.0, 30.0
 BODY = {"prompt": "def f(", "max_tokens": 2}
 EVERY_S = 0.1
 
@@ -155,7 +155,7 @@ def test_who_never_reads_a_stream(port, impatient):
     # More than the buffers of the system take: 128 times the prompt.
     fields = {**BODY, "prompt": "-" * 50_000, "echo": True, "n": 128, "max_tokens": 1, "stream": True}
     connection = not_reading(port, written(fields))
-    until(lambda: is_cut(connection), 30)
+    until(lambda: is_cut(connection))
     until(lambda: "codespec_requests_running 0.0" in httpx.get(impatient.url + "/metrics").text, SLACK_S)
     connection.close()
 
@@ -163,7 +163,7 @@ def test_who_never_reads_a_stream(port, impatient):
 def test_who_never_reads_answers(port):
     head = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
     connection = not_reading(port, head * 3000)
-    until(lambda: is_cut(connection), LIMIT_S + SLACK_S + 20)
+    until(lambda: is_cut(connection))
     connection.close()
 
 
@@ -195,8 +195,8 @@ def test_nobody_waits_for_a_crowd(port, impatient):
 def test_beyond_the_connections_is_refused():
     with serving(limits=HttpLimits(connections=5)) as server:
         held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(8)]
-        until(lambda: httpx.get(server.url + "/v1/models", timeout=SLACK_S).status_code == 503, 10)
+        until(lambda: httpx.get(server.url + "/v1/models", timeout=SLACK_S).status_code == 503)
         for each in held:
             each.close()
-        until(lambda: httpx.get(server.url + "/v1/models").status_code == 200, 10)
+        until(lambda: httpx.get(server.url + "/v1/models").status_code == 200)
         assert json.loads(httpx.get(server.url + "/health").text) == {"status": "ok"}

@@ -17,7 +17,7 @@ from codespec.engine.calibration import ModelCosts
 from codespec.llama.context import Context
 from codespec.llama.model import Model
 from codespec.llama.runtime import Cancellation
-from codespec.llama.threads import FEW, LOOK_S, CpuLoad, Threads, own_cpus
+from codespec.llama.threads import FEW, LOOK_S, STALE_S, CpuLoad, Threads, own_cpus
 from codespec.models.registry import EMBEDDED_TARGET
 
 SPIN = [sys.executable, "-c", "while True: pass"]
@@ -65,17 +65,20 @@ def test_others_are_seen_at_once_and_own_work_is_not_others() -> None:
 def test_a_look_takes_some_time_apart() -> None:
     load = CpuLoad()
     time.sleep(1.5 * LOOK_S)
-    load.others()
-    assert load.others() is None
+    assert None in [load.others() for _ in range(20)]  # on a busy machine two of them may be that far apart
 
 
 def test_what_computed_in_a_pause_need_not_compute_now() -> None:
     load = CpuLoad()
     if (seen := compute(load)) is None or seen >= 0.5:
         pytest.skip("other programs compute")
+    began = time.monotonic()
     with busy(len(own_cpus())):
         time.sleep(4 * LOOK_S)
-    assert load.others() is None
+    found = load.others()
+    if time.monotonic() - began > STALE_S:
+        pytest.skip("the machine was too busy")
+    assert found is None
 
 
 @pytest.mark.parametrize(

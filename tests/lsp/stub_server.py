@@ -1,10 +1,11 @@
 """The real server over a stand-in completer, which counts its steps on standard error.
 
-What it does is chosen by the environment: ``STUB_LOAD_S`` seconds to load, ``STUB_LOAD_ERROR`` a message to fail with,
-``STUB_STEP_S`` seconds per step; with ``STUB_VERBOSE`` pygls logs all it can.
+What it does is chosen by the environment: ``STUB_LOAD_S`` seconds to load, ``STUB_LOAD_FILE`` a file that it waits for
+before that, ``STUB_LOAD_ERROR`` a message to fail with, ``STUB_STEP_S`` seconds per step; with ``STUB_VERBOSE`` pygls
+logs all it can.
 
-After a line ``steps=N`` a completion takes N steps, behind what it said itself five,
-elsewhere one; a next edit takes as many as the document's first line says in the same way.
+After a line ``steps=N`` a completion takes N steps, behind what it said itself five, or ``STUB_AGAIN``, elsewhere one;
+a next edit takes as many as the document's first line says in the same way.
 
 A next edit goes on with the latest change of a name: where a word has become another one, the next use of the old word
 after the cursor, then before it, then in other documents, becomes the new one, too. See also ``additions``.
@@ -20,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from codespec.completion.report import report_of
@@ -30,6 +32,9 @@ from codespec.daemon.own_models import OwnModels
 from codespec.edits.request import Edit, EditOffer, EditRequest
 from codespec.lsp import serve
 from codespec.protocols import CodespecError, Statistics
+
+AGAIN = int(os.environ.get("STUB_AGAIN", "5"))
+"""Steps of a completion behind what it said itself."""
 
 
 def say(text: str) -> None:
@@ -49,7 +54,7 @@ class StubCompleter:
         if before.endswith("raise"):
             raise RuntimeError(before)  # as some libraries say what they could not handle
         line = before.rpartition("\n")[2]
-        count = int(line.rpartition("=")[2]) if line.startswith("steps=") else 5 if line.endswith(">") else 1
+        count = int(line.rpartition("=")[2]) if line.startswith("steps=") else AGAIN if line.endswith(">") else 1
         name = request.path.rpartition("/")[2]
         say(f"begin {name}")
         for snippet in request.context:
@@ -175,6 +180,8 @@ class StubModels(Models):
 def load(config: Config, progress: Callable[[str, int], None]) -> StubCompleter:
     print("a line on standard output, as a native library might write it", flush=True)
     seconds = float(os.environ.get("STUB_LOAD_S", "0"))
+    while (wanted := os.environ.get("STUB_LOAD_FILE")) and not Path(wanted).exists():
+        time.sleep(0.01)
     for percent in (0, 50, 100):
         progress("loading the stub", percent)
         time.sleep(seconds / 3)

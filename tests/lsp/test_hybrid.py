@@ -20,7 +20,8 @@ URI = "file:///work/notes.txt"
 @pytest.mark.parametrize("architecture", ["falcon-h1", "qwen35"])
 async def test_it_completes_key_by_key(tmp_path, architecture):
     path = write(tmp_path / "hybrid.gguf", architecture)
-    async with running(tmp_path, SERVE, options={"target": {"path": str(path)}, "max_tokens": 8}) as server:
+    options = {"target": {"path": str(path)}, "max_tokens": 8, "time_budget_ms": 0}
+    async with running(tmp_path, SERVE, options=options) as server:
         server.open("The area is ", URI, language="plaintext")
         texts = [[each.insert_text for each in (await server.ask(0, 12, URI)).items]]
         for version, end in enumerate([1, 2, 3, 2, 3, 4], 2):

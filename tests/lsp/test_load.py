@@ -14,7 +14,7 @@ pytestmark = pytest.mark.asyncio
 
 
 async def test_requests_wait_for_the_model(tmp_path):
-    async with running(tmp_path, env={"STUB_LOAD_S": "0.6"}) as server:
+    async with running(tmp_path, env={"STUB_LOAD_FILE": str(tmp_path / "go on")}) as server:
         server.open("x = \n")
         older = asyncio.create_task(server.ask(0, 1))
         cancelled = asyncio.create_task(server.ask(0, 2, id="second"))
@@ -24,6 +24,7 @@ async def test_requests_wait_for_the_model(tmp_path):
             await cancelled
         latest = asyncio.create_task(server.ask(0, 3))
         assert not server.said("loaded")
+        (tmp_path / "go on").touch()
         assert (await latest).items
 
         [reports] = server.client.progress_reports.values()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
 
 import pytest
@@ -57,10 +58,18 @@ async def test_without_a_network_the_answer_is_no_and_the_reason_is_shown(tmp_pa
         await until(lambda: any("no model 'nonesuch' to fetch" in each for each in server.shown))
 
 
-async def test_one_at_a_time_and_it_can_be_cancelled(tmp_path, package):  # noqa: F811
-    async with running(tmp_path, env=ENV | package | {"PYTHONPATH": str(ROOT)} | NO_INDEX) as server:
+@pytest.fixture
+def silent_index():
+    """The address of a package index that never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/simple"
+
+
+async def test_one_at_a_time_and_it_can_be_cancelled(tmp_path, package, silent_index):  # noqa: F811
+    env = ENV | package | {"PYTHONPATH": str(ROOT)} | NO_INDEX | {"PIP_NO_INDEX": "0", "PIP_INDEX_URL": silent_index}
+    async with running(tmp_path, env=env) as server:
         first = asyncio.ensure_future(run_command(server, "codespec.getModel", NAME))
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0)  # it is sent
         assert await run_command(server, "codespec.getModel", NAME) is False
         await until(lambda: any("when the model that is being fetched is there" in each for each in server.shown))
         assert await run_command(server, "codespec.getModel", "cancel") is True

@@ -42,7 +42,8 @@ def complete_checkout():
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def real(tmp_path_factory, complete_checkout):
-    async with running(tmp_path_factory.mktemp("real"), command=SERVE, options={"max_tokens": 24}) as server:
+    options = {"max_tokens": 24, "time_budget_ms": 0}
+    async with running(tmp_path_factory.mktemp("real"), command=SERVE, options=options) as server:
         server.open(TEXT)
         server.early = asyncio.create_task(server.ask(2, 28))  # type: ignore[attr-defined]
         yield server
@@ -51,7 +52,7 @@ async def real(tmp_path_factory, complete_checkout):
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_request_before_the_model_is_loaded(real):
-    [item] = (await asyncio.wait_for(real.early, 30)).items
+    [item] = (await asyncio.wait_for(real.early, 120)).items
     typed = 'name = "😋"; path = os.path.'
     assert item.insert_text.startswith(typed)
     assert item.insert_text != typed
@@ -111,7 +112,7 @@ async def test_cancelling_and_superseding(real):
     real.open(LONG, uri)
     bottom = LONG.count("\n")
     request = asyncio.create_task(real.ask(bottom, 0, uri, id="first"))
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0)  # it is sent; in the middle of the work is what `handlers/test_cancel.py` does
     real.cancel("first")
     with pytest.raises(JsonRpcRequestCancelled):
         await request
@@ -131,10 +132,10 @@ async def test_a_storm_of_requests(real):
         await asyncio.sleep(0.02)
         if number % 3 == 0:
             real.cancel(f"storm-{number}")
-    answers = await asyncio.wait_for(asyncio.gather(*requests, return_exceptions=True), 20)
+    answers = await asyncio.wait_for(asyncio.gather(*requests, return_exceptions=True), 120)
     for answer in answers:
         assert answer is None or isinstance(answer, (types.InlineCompletionList, JsonRpcRequestCancelled))
-    assert (await asyncio.wait_for(real.ask(2, 28), 20)).items
+    assert (await asyncio.wait_for(real.ask(2, 28), 120)).items
 
 
 def test_a_killed_client_ends_the_server(tmp_path):
@@ -143,11 +144,11 @@ def test_a_killed_client_ends_the_server(tmp_path):
         item = {"uri": URI, "languageId": "python", "version": 1, "text": LONG}
         server.notify("textDocument/didOpen", {"textDocument": item})
         server.complete(1, 10, 0)
-        assert "result" in server.answer(1, timeout=30)
+        assert "result" in server.answer(1)
         server.complete(2, LONG.count("\n"), 0)
         time.sleep(0.05)  # in the middle of the prompt, or else idle: either way it must end
         server.hang_up()
-        assert server.process.wait(timeout=5) in (0, 1)
+        assert server.process.wait(timeout=60) in (0, 1)
 
 
 def test_a_model_that_does_not_exist(tmp_path):
@@ -159,11 +160,11 @@ def test_a_model_that_does_not_exist(tmp_path):
         server.notify("initialized", {})
         server.open("x = \n")
         server.complete(1, 0, 4)
-        assert server.answer(1, timeout=20)["result"] is None
+        assert server.answer(1)["result"] is None
         server.request(2, "shutdown")
         server.answer(2)
         server.notify("exit")
-        assert server.process.wait(timeout=5) == 0
+        assert server.process.wait(timeout=60) == 0
 
 
 @pytest.mark.asyncio

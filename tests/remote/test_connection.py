@@ -30,8 +30,9 @@ def engine() -> Iterator[FaultyEngine]:
 
 
 @pytest.fixture
-def connection(engine: FaultyEngine) -> Iterator[Connection]:
-    found = Connection(Address(engine.url, KEY), silence_s=0.5)
+def connection(engine: FaultyEngine, request: pytest.FixtureRequest) -> Iterator[Connection]:
+    """It waits for an engine that is silent for 60 seconds, or for as many as a test says."""
+    found = Connection(Address(engine.url, KEY), silence_s=getattr(request, "param", 60.0))
     yield found
     found.close()
 
@@ -144,6 +145,7 @@ def test_the_name_is_gone() -> None:
         connection.close()
 
 
+@pytest.mark.parametrize("connection", [0.5], indirect=True)
 def test_a_silent_engine_is_not_waited_for_twice(engine: FaultyEngine, connection: Connection) -> None:
     engine.answers, engine.healthy = [Request.hang], False
     with pytest.raises(Away, match="did not answer in time"):
@@ -165,7 +167,7 @@ def test_a_request_can_be_stopped(engine: FaultyEngine, connection: Connection) 
     threading.Timer(0.1, cancel.set).start()
     with pytest.raises(Aborted):
         connection.ask("/x", {}, cancel)
-    assert engine.closed.wait(5)
+    assert engine.closed.wait(60)
     engine.answers = [works]
     assert connection.ask("/x", {}) == {"good": True}
 
@@ -206,7 +208,7 @@ def test_an_endless_stream_can_be_left(engine: FaultyEngine, connection: Connect
     engine.answers = [endless]
     with connection.stream("/x", {}) as lines:
         assert next(lines) == b"more"
-    assert engine.closed.wait(5)
+    assert engine.closed.wait(60)
 
 
 def test_a_silent_stream_can_be_stopped(engine: FaultyEngine, connection: Connection) -> None:
@@ -222,7 +224,7 @@ def test_a_silent_stream_can_be_stopped(engine: FaultyEngine, connection: Connec
         cancel.set()
         with pytest.raises(Aborted):
             next(lines)
-    assert engine.closed.wait(5)
+    assert engine.closed.wait(60)
 
 
 def test_a_line_without_end_is_refused(engine: FaultyEngine, connection: Connection) -> None:

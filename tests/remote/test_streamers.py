@@ -38,7 +38,7 @@ REQUEST = Request(PREFIX + SUFFIX, len(PREFIX), "python", "/w/main.py", workspac
 def at(stand_in: StandIn, **options: Any) -> Iterator[StreamingEngine]:
     with running() as faulty:
         faulty.answers = stand_in.answers
-        engine = StreamingEngine(Connection(Address(faulty.url), silence_s=2.0), stand_in.kind, **options)
+        engine = StreamingEngine(Connection(Address(faulty.url), silence_s=60.0), stand_in.kind, **options)
         try:
             yield engine
         finally:

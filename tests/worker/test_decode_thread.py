@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codespec.daemon.priority import Priority
-from codespec.worker.decode_thread import IDLE_S, MOST_TASKS, DecodeThread
+from codespec.worker.decode_thread import MOST_TASKS, DecodeThread
 from codespec.worker.jobs import EDIT, OTHER_CLIENT, QUESTION
 from tests.decode_gate import WAIT_S, Gate, Idler, submit
 
@@ -111,7 +111,7 @@ def test_idle_work_that_is_done_is_not_asked_for_again_before_the_next_request()
 
 def test_idle_work_waits_until_nothing_has_happened_for_a_while():
     completer = Idler(steps=1)
-    with eager(completer, idle_s=IDLE_S) as thread:
+    with eager(completer, idle_s=600) as thread:
         completer.through.release()
         assert submit(thread, "a", "a1").future.result(WAIT_S) == ["a1 done"]
         assert completer.calls == 0

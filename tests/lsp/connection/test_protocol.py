@@ -10,7 +10,7 @@ import pytest
 from ..helpers import raw, wait_for_stderr
 
 
-def ended(process: subprocess.Popen[bytes], within: float = 20.0) -> int:
+def ended(process: subprocess.Popen[bytes], within: float = 120.0) -> int:
     """The exit status."""
     return process.wait(timeout=within)
 

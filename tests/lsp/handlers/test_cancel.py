@@ -15,8 +15,8 @@ from ..helpers import running, until
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 STEP_S = 0.01
-LONG = "steps=500\n"
-"""Requests after this line take five seconds unless they are stopped."""
+LONG = "steps=12000\n"
+"""Requests after this line take two minutes unless they are stopped."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -88,11 +88,11 @@ async def test_two_hundred_requests_at_50_hertz(slow):
             await asyncio.sleep(chance.random() * 0.015)
             slow.cancel(id)
         await tick
-    answers = await asyncio.wait_for(asyncio.gather(*requests, return_exceptions=True), 5)
+    answers = await asyncio.wait_for(asyncio.gather(*requests, return_exceptions=True), 60)
     cancelled = [each for each in answers if isinstance(each, JsonRpcRequestCancelled)]
     complete = [each for each in answers if isinstance(each, types.InlineCompletionList)]
     assert len(cancelled) + len(complete) + answers.count(None) == 200
     assert cancelled
     assert complete
-    assert (await asyncio.wait_for(slow.ask(1, 0, uri("left")), 2)).items
+    assert (await asyncio.wait_for(slow.ask(1, 0, uri("left")), 60)).items
     assert "Traceback" not in slow.stderr

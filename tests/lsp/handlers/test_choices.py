@@ -53,7 +53,7 @@ AHEAD = {"generate_ahead": True, "prefetch": True}
     "options", [{"shared": False}, {"shared": False, **AHEAD}, {}], ids=["asked", "ahead", "model process"]
 )
 async def test_the_trace_is_that_of_what_was_shown(tmp_path, options):
-    async with running(tmp_path, command=REAL, options=options) as server:
+    async with running(tmp_path, command=REAL, options={**options, "time_budget_ms": 0}) as server:
         server.open(LOOPS)
         [item] = (await server.ask(4, 10)).items
         trace = plain(await run_command(server, "codespec.trace"))
@@ -69,7 +69,7 @@ async def test_the_trace_is_that_of_what_was_shown(tmp_path, options):
 
 @pytest.mark.parametrize("secret", ["key = 'AKIA" + "QWERTZUIOPASDFGH'", "password = 'Hq7-rT2_wPz9'"])
 async def test_there_is_no_trace_of_a_document_in_which_a_secret_is_seen(tmp_path, secret):
-    async with running(tmp_path, command=REAL, options={"shared": False}) as server:
+    async with running(tmp_path, command=REAL, options={"shared": False, "time_budget_ms": 0}) as server:
         server.open(LOOPS)
         assert (await server.ask(4, 10)).items
         assert await run_command(server, "codespec.trace") is not None

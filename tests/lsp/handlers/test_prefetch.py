@@ -121,7 +121,7 @@ async def test_it_is_ready_behind_several_lines_with_other_ends_too(ahead):
 
 
 async def test_who_waits_goes_before_what_nobody_waits_for(tmp_path):
-    async with running(tmp_path, options={"prefetch": True}, env={"STUB_STEP_S": "0.2"}) as server:
+    async with running(tmp_path, options={"prefetch": True}, env={"STUB_AGAIN": "6000"}) as server:
         editor = Editor(server, "abc")
         await editor.ask()
         await until(lambda: editor.decoded == 2)

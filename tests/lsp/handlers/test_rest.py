@@ -33,7 +33,7 @@ async def test_by_its_key_only(tmp_path):
         assert server.stderr.count("stub: begin") == 1
 
 
-@pytest.mark.parametrize("options", [{"debounce_ms": 300}, {"quiet": "always"}])
+@pytest.mark.parametrize("options", [{"debounce_ms": 2000}, {"quiet": "always"}])
 async def test_the_keyboard_has_to_rest(tmp_path, options):
     async with running(tmp_path, options=options) as server:
         server.open("abc", URI)
