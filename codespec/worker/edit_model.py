@@ -9,6 +9,7 @@ from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any
 
 from codespec.protocols import Aborted
+from codespec.worker.jobs import as_exception
 
 if TYPE_CHECKING:
     from codespec.edits.predictor import EditPredictor
@@ -129,7 +130,7 @@ class EditModel:
             engine = self._load()
             loaded = engine, EditPredictor(engine)
         except BaseException as error:  # a panic of native code is no Exception
-            future.set_exception(error if isinstance(error, Exception) else RuntimeError(type(error).__name__))
+            future.set_exception(as_exception(error))
             if engine is not None:
                 engine.close()
             return

@@ -90,14 +90,19 @@ class Job:
             pass  # cancelled between the two lines
 
     def fail(self, error: BaseException) -> None:
-        """Answer with an error, unless somebody else has answered; one that would end an event loop becomes another."""
-        if not isinstance(error, Exception):
-            error = RuntimeError(type(error).__name__).with_traceback(error.__traceback__)
+        """Answer with an error, unless somebody else has answered."""
         try:
             if not self.future.done():
-                self.future.set_exception(error)
+                self.future.set_exception(as_exception(error))
         except InvalidStateError:
             pass
+
+
+def as_exception(error: BaseException) -> Exception:
+    """``error``; for a panic of native code, which would end an event loop, an ordinary error that names its type."""
+    if isinstance(error, Exception):
+        return error
+    return RuntimeError(type(error).__name__).with_traceback(error.__traceback__)
 
 
 @dataclass(eq=False)

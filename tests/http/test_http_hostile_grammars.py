@@ -163,4 +163,5 @@ def test_others_are_answered_while_they_are_compiled(server):
             waits.append(time.monotonic() - began)
             time.sleep(0.1)
     assert {each.result().status_code for each in pending} == {400}
+    assert len(waits) > 3, "who asks for a text waits until a grammar is compiled"
     assert max(waits) < WITHIN_S

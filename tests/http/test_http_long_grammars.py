@@ -17,7 +17,7 @@ from tests.http.child_server import ChildServer
 LONG = 200_000
 WITHIN_S = 120.0
 """Of an answer; compiling takes 1.5 s of processor time at most, on a machine that is idle."""
-HEALTHY_S = 30.0
+HEALTHY_S = 10.0
 """Of an answer to who asks whether the server lives. An idle machine takes some milliseconds."""
 
 

@@ -194,17 +194,19 @@ def test_nobody_waits_while_large_bodies_are_read():
         async def main():
             posts = [ask(server.port, written(body)) for body in bodies * 4]
             waiting = asyncio.gather(*posts)
-            longest = 0.0
+            longest, answered = 0.0, 0
             while not waiting.done():
                 began = time.monotonic()
                 assert (await ask(server.port, written(None, "/health", "GET"))).status == 200
                 longest = max(longest, time.monotonic() - began)
+                answered += not waiting.done()
                 await asyncio.sleep(0.01)
-            return longest, await waiting
+            return longest, answered, await waiting
 
-        longest, replies = asyncio.run(main())
+        longest, answered, replies = asyncio.run(main())
         assert {reply.status for reply in replies} <= {400, 503}
-        assert longest < 30  # they take minutes where one waits for the other
+        assert longest < 5
+        assert answered > 3
         assert client.post("/v1/completions", json=BODY).status_code == 200
 
 
